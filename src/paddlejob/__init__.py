@@ -1,0 +1,1 @@
+"""Train PaddlePaddle models on more than one process: on a laptop, on one server, on a Kubernetes cluster."""

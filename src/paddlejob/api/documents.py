@@ -1,0 +1,46 @@
+"""A YAML text as Kubernetes objects. Errors name file, line and column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from paddlejob.errors import BadInput
+
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _PlainLoader(Loader):  # type: ignore[misc]
+    """Reads a date as the text it is: JSON, and so Kubernetes, knows no dates."""
+
+
+_PlainLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in Loader.yaml_implicit_resolvers.items()
+}
+
+
+def documents(text: str, source: str) -> list[dict[str, Any]]:
+    """The objects of a file, a List taken apart, empty documents left out."""
+    try:
+        loaded = [one for one in yaml.load_all(text, Loader=_PlainLoader) if one is not None]
+    except yaml.YAMLError as error:
+        raise BadInput(f"{source}{_place(error)}: this is not YAML: {_problem(error)}") from None
+    found: list[dict[str, Any]] = []
+    for one in loaded:
+        if not isinstance(one, dict):
+            raise BadInput(f"{source}: a Kubernetes object is a mapping, this is {type(one).__name__}: {one!s:.60}")
+        found += one.get("items") or [] if one.get("kind") == "List" else [one]
+    if not found:
+        raise BadInput(f"{source}: is empty; it should hold a PaddleJob (`pdj init` writes one)")
+    return found
+
+
+def _place(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    return str(getattr(error, "problem", None) or error).replace("\n", " ")

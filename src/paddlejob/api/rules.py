@@ -1,0 +1,256 @@
+"""Rules between fields, each written twice: in CEL for the API server, in Python for `pdj validate` and `pdj run`.
+
+`tests/apiserver` feeds the same bad jobs to both and compares. A check gets whole objects as they stand in the
+file, after the schema has been found good and defaults are filled in, and answers with the fault or None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Obj = dict[str, Any]
+Check = Callable[[Obj], str | None]
+ChangeCheck = Callable[[Obj, Obj], str | None]
+
+NAME_LIMIT = 63
+ROLES = ("ps", "worker", "heter")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule about one object. `message` is a CEL expression that yields the words of the fault."""
+
+    level: str
+    cel: str
+    message: str
+    check: Check
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class ChangeRule:
+    """A rule about a change of the spec, from `oldSelf` to `self`."""
+
+    cel: str
+    message: str
+    check: ChangeCheck
+    field: str = ""
+
+
+def _longest_pod_name(job: Obj) -> str:
+    spec = job["spec"]
+    names = []
+    for role in ROLES:
+        if role in spec:
+            last = max(spec[role]["replicas"], spec[role].get("limits") or 1) - 1
+            names.append(f"{job['metadata']['name']}-{role}-{last}")
+    return max(names, key=len, default="")
+
+
+def _name_fits(job: Obj) -> str | None:
+    longest = _longest_pod_name(job)
+    if len(longest) <= NAME_LIMIT:
+        return None
+    return (
+        f"metadata.name: is too long: pod and Service names may have {NAME_LIMIT} characters, and {longest} has "
+        f"{len(longest)}; shorten it by {len(longest) - NAME_LIMIT}"
+    )
+
+
+_CEL_LONGEST = "[{}].max()".format(
+    ", ".join(
+        f"has(self.spec.{role}) ? size(self.metadata.name) + {len(role) + 2} + "
+        f"size(string((has(self.spec.{role}.limits) && self.spec.{role}.limits > self.spec.{role}.replicas ? "
+        f"self.spec.{role}.limits : self.spec.{role}.replicas) - 1)) : 0"
+        for role in ROLES
+    )
+)
+
+
+def _name_suits_a_service(job: Obj) -> str | None:
+    name = job["metadata"]["name"]
+    if job["spec"].get("intranet") != "Service" or re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name):
+        return None
+    return (
+        "metadata.name: with intranet Service it becomes the name of Services, so it must start with a letter and "
+        "have only lower-case letters, digits and '-'; rename the job or use intranet PodIP"
+    )
+
+
+def _has_worker(spec: Obj) -> str | None:
+    if "worker" in spec:
+        return None
+    return "spec.worker: is missing; every job needs workers, beside ps and heter too"
+
+
+def _heter_has_servers(spec: Obj) -> str | None:
+    if "heter" not in spec or "ps" in spec:
+        return None
+    return "spec.ps: is missing; a job with heter needs parameter servers too"
+
+
+def _one_clean_policy(spec: Obj) -> str | None:
+    new, old = spec.get("cleanPodPolicy"), spec.get("cleanPolicy")
+    if new is None or old is None or new == old:
+        return None
+    return f"spec.cleanPolicy: is {old}, but cleanPodPolicy is {new}, and both mean the same; remove cleanPolicy"
+
+
+def _gang_can_fit(spec: Obj) -> str | None:
+    least = (spec.get("schedulingPolicy") or {}).get("minAvailable")
+    total = sum(spec[role]["replicas"] for role in ROLES if role in spec)
+    if least is None or least <= total:
+        return None
+    return (
+        f"spec.schedulingPolicy.minAvailable: is {least}, more than the {total} pods of the job; "
+        "lower it or leave it out for all"
+    )
+
+
+def _within_bounds(role: Obj) -> str | None:
+    fewest, most = role.get("requests") or 1, role.get("limits")
+    if fewest > role["replicas"] or (most is not None and role["replicas"] > most):
+        return (
+            f"replicas: is {role['replicas']}, outside {fewest} to {most or 'any'}; "
+            "set it in that range or widen requests and limits"
+        )
+    return None
+
+
+_CEL_TOTAL = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
+_CEL_FEWEST = "(has(self.requests) ? self.requests : 1)"
+
+RULES = (
+    Rule(
+        "root",
+        f"{_CEL_LONGEST} <= {NAME_LIMIT}",
+        f"'metadata.name: is too long: pod and Service names may have {NAME_LIMIT} characters, and those of this "
+        f"job would have ' + string({_CEL_LONGEST}) + '; shorten it'",
+        _name_fits,
+    ),
+    Rule(
+        "root",
+        "self.spec.intranet != 'Service' || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+        "'metadata.name: with intranet Service it becomes the name of Services, so it must start with a letter and "
+        "have only lower-case letters, digits and -; rename the job or use intranet PodIP'",
+        _name_suits_a_service,
+    ),
+    Rule(
+        "spec",
+        "has(self.worker)",
+        "'is missing; every job needs workers, beside ps and heter too'",
+        _has_worker,
+        ".worker",
+    ),
+    Rule(
+        "spec",
+        "!has(self.heter) || has(self.ps)",
+        "'is missing; a job with heter needs parameter servers too'",
+        _heter_has_servers,
+        ".ps",
+    ),
+    Rule(
+        "spec",
+        "!has(self.cleanPolicy) || !has(self.cleanPodPolicy) || self.cleanPolicy == self.cleanPodPolicy",
+        "'is ' + self.cleanPolicy + ', but cleanPodPolicy is ' + self.cleanPodPolicy + "
+        "', and both mean the same; remove cleanPolicy'",
+        _one_clean_policy,
+        ".cleanPolicy",
+    ),
+    Rule(
+        "spec",
+        "!has(self.schedulingPolicy) || !has(self.schedulingPolicy.minAvailable) || "
+        f"self.schedulingPolicy.minAvailable <= {_CEL_TOTAL}",
+        f"'minAvailable is ' + string(self.schedulingPolicy.minAvailable) + ', more than the ' + "
+        f"string({_CEL_TOTAL}) + ' pods of the job; lower it or leave it out for all'",
+        _gang_can_fit,
+        ".schedulingPolicy",
+    ),
+    Rule(
+        "role",
+        f"self.replicas >= {_CEL_FEWEST} && (!has(self.limits) || self.replicas <= self.limits)",
+        f"'is ' + string(self.replicas) + ', outside ' + string({_CEL_FEWEST}) + ' to ' + "
+        "(has(self.limits) ? string(self.limits) : 'any') + '; set it in that range or widen requests and limits'",
+        _within_bounds,
+        ".replicas",
+    ),
+)
+
+SUSPENDED_ONLY = "can be changed only while the job is suspended; set spec.suspend to true first"
+
+
+def _fixed(field: str) -> ChangeRule:
+    """A field of the spec that never changes. Optional ones may be absent, on both sides."""
+    words = "cannot be changed once the job exists; delete the job and create it anew"
+
+    def check(new: Obj, old: Obj) -> str | None:
+        return f"spec.{field}: {words}" if new.get(field) != old.get(field) else None
+
+    cel = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+    return ChangeRule(cel, f"'{words}'", check, f".{field}")
+
+
+def _role_fixed(role: str) -> ChangeRule:
+    """A role neither comes nor goes, and its bounds stay; ps and heter keep their number too."""
+    fields = ("requests", "limits") if role == "worker" else ("replicas", "requests", "limits")
+    words = f"only its template can be changed, while suspended; delete the job to change {', '.join(fields)}"
+
+    def check(new: Obj, old: Obj) -> str | None:
+        before, after = old.get(role), new.get(role)
+        if before is None or after is None:
+            same = before is after
+        else:
+            same = all(before.get(field) == after.get(field) for field in fields)
+        return None if same else f"spec.{role}: {words}"
+
+    equal = " && ".join(
+        f"has(self.{role}.{field}) == has(oldSelf.{role}.{field}) && "
+        f"(!has(self.{role}.{field}) || self.{role}.{field} == oldSelf.{role}.{field})"
+        for field in fields
+    )
+    cel = f"has(self.{role}) == has(oldSelf.{role}) && (!has(self.{role}) || ({equal}))"
+    return ChangeRule(cel, f"'{words}'", check, f".{role}")
+
+
+def _template_fixed(role: str) -> ChangeRule:
+    def check(new: Obj, old: Obj) -> str | None:
+        if old.get("suspend") or role not in new or role not in old:
+            return None
+        same = new[role]["template"] == old[role]["template"]
+        return None if same else f"spec.{role}.template: {SUSPENDED_ONLY}"
+
+    cel = (
+        f"oldSelf.suspend || !has(self.{role}) || !has(oldSelf.{role}) || "
+        f"self.{role}.template == oldSelf.{role}.template"
+    )
+    return ChangeRule(cel, f"'template {SUSPENDED_ONLY}'", check, f".{role}")
+
+
+def _scalable(new: Obj, old: Obj) -> str | None:
+    if old.get("suspend") or new.get("elastic", 0) >= 1 or "worker" not in new or "worker" not in old:
+        return None
+    if new["worker"]["replicas"] == old["worker"]["replicas"]:
+        return None
+    return f"spec.worker: {_NOT_ELASTIC}"
+
+
+_NOT_ELASTIC = (
+    "replicas can be changed while the job runs only where spec.elastic is 1 or more; suspend the job first, or "
+    "create it with elastic: 1"
+)
+
+CHANGE_RULES = (
+    *(_fixed(field) for field in ("intranet", "withGloo", "elastic", "schedulingPolicy")),
+    *(_role_fixed(role) for role in ROLES),
+    *(_template_fixed(role) for role in ROLES),
+    ChangeRule(
+        "oldSelf.suspend || self.elastic >= 1 || !has(self.worker) || !has(oldSelf.worker) || "
+        "self.worker.replicas == oldSelf.worker.replicas",
+        f"'{_NOT_ELASTIC}'",
+        _scalable,
+        ".worker",
+    ),
+)

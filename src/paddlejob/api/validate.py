@@ -1,0 +1,188 @@
+"""What is wrong with a job, in sentences: where, what, what to change. All faults at once.
+
+The schema is the CRD's own, read strictly (an unknown field is a fault), so that what passes here passes the API
+server, and the other way round.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from paddlejob import contract
+from paddlejob.api.crd import job_schema
+from paddlejob.api.rules import CHANGE_RULES, ROLES, RULES, Obj
+from paddlejob.api.types import PaddleJob
+from paddlejob.errors import InvalidJob
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+METADATA_FIELDS = (
+    "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
+    "generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences",
+    "resourceVersion", "selfLink", "uid",
+)  # fmt: skip
+
+
+def parse(document: Obj, source: str = "") -> PaddleJob:
+    """The job as a typed object, or InvalidJob with every fault."""
+    found = faults(document)
+    if found:
+        raise InvalidJob(found, source)
+    return PaddleJob.model_validate(document)
+
+
+def faults(document: Obj) -> list[str]:
+    """Everything wrong with a new job; an empty list when it is good."""
+    found = [_sentence(error) for error in _validator().iter_errors(document)]
+    if found:
+        return found
+    job = with_defaults(document)
+    checked = [(rule.check(_part(job, rule.level)), "") for rule in RULES if rule.level != "role"]
+    for role in ROLES:
+        if role in job["spec"]:
+            checked += [(rule.check(job["spec"][role]), f"spec.{role}.") for rule in RULES if rule.level == "role"]
+    return [prefix + fault for fault, prefix in checked if fault]
+
+
+def change_faults(new: Obj, old: Obj) -> list[str]:
+    """Everything wrong with the change from one good job to another."""
+    after, before = with_defaults(new)["spec"], with_defaults(old)["spec"]
+    return [fault for rule in CHANGE_RULES if (fault := rule.check(after, before))]
+
+
+def with_defaults(document: Obj) -> Obj:
+    """The job as the API server would store it: the schema's defaults filled in."""
+    spec = {"elastic": 0, "intranet": "PodIP", "suspend": False, "withGloo": 1} | document["spec"]
+    for role in ROLES:
+        if role in spec:
+            spec[role] = {"replicas": 1} | spec[role]
+    return document | {"spec": spec}
+
+
+def _part(job: Obj, level: str) -> Obj:
+    part: Obj = job if level == "root" else job["spec"]
+    return part
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    from jsonschema_rs import Draft202012Validator
+
+    schema = _strict(job_schema())
+    schema["required"] = ["apiVersion", "kind", "metadata", "spec"]
+    schema["properties"] |= {
+        "apiVersion": {"enum": [contract.API_VERSION]},
+        "kind": {"enum": [contract.KIND]},
+        "metadata": {
+            "type": "object",
+            "required": ["name"],
+            "additionalProperties": False,
+            "properties": {field: {} for field in METADATA_FIELDS}
+            | {
+                "name": {"type": "string", "pattern": f"^{NAME}$"},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+        },
+    }
+    return Draft202012Validator(schema)
+
+
+def _strict(schema: Any) -> Any:
+    """A structural schema as plain JSON Schema that takes no unknown field."""
+    if isinstance(schema, list):
+        return [_strict(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: _strict(value) for key, value in schema.items() if not key.startswith("x-")}
+    if schema.get("x-kubernetes-int-or-string") is True:
+        result["type"] = ["integer", "string"]
+    if schema.get("nullable") is True:
+        result["type"] = [schema["type"], "null"]
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        result.setdefault("additionalProperties", False)
+    return result
+
+
+def _sentence(error: ValidationError) -> str:
+    where = _path(error.instance_path)
+    kind: Any = error.kind
+    value = error.instance
+    match kind.name:
+        case "additionalProperties":
+            known = _known_fields(error.schema_path)
+            return "; ".join(_unknown(where, name, known) for name in kind.unexpected)
+        case "required":
+            return f"{_join(where, kind.property)}: is missing; add it"
+        case "enum":
+            return f"{where}: is {_short(value)}; use {_listed(kind.options)}"
+        case "type":
+            return f"{where}: is {_short(value)}, should be {_type_words(kind.types)}{_hint(value, kind.types)}"
+        case "minimum":
+            return f"{where}: is {value}, less than {kind.limit}; use {kind.limit} or more"
+        case "maximum":
+            return f"{where}: is {value}, more than {kind.limit}; use {kind.limit} or less"
+        case "minItems":
+            return f"{where}: is empty; give at least {kind.limit}"
+        case "pattern":
+            return (
+                f"{where}: is {_short(value)}; use lower-case letters, digits, '-' and '.', "
+                "with a letter or digit at both ends"
+            )
+    return f"{where or 'the document'}: {error.message}"
+
+
+def _unknown(where: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else "remove it"
+    return f"{_join(where, name)}: unknown field; {hint}"
+
+
+def _known_fields(schema_path: list[str | int]) -> list[str]:
+    part: Any = job_schema()
+    for step in schema_path[:-1]:
+        part = part.get(step, {}) if isinstance(part, dict) else {}
+    return sorted(part.get("properties", METADATA_FIELDS))
+
+
+def _path(steps: list[str | int]) -> str:
+    written = ""
+    for step in steps:
+        if isinstance(step, int):
+            written += f"[{step}]"
+        else:
+            written = _join(written, step if re.fullmatch(r"[\w-]+", step) else f'["{step}"]')
+    return written
+
+
+def _join(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _short(value: object) -> str:
+    text = "null" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _listed(options: list[Any]) -> str:
+    words = [str(option) for option in options]
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
+def _type_words(types: list[str]) -> str:
+    names = {"integer": "a whole number", "string": "text", "object": "a mapping", "array": "a list",
+             "boolean": "true or false", "null": "null", "number": "a number"}  # fmt: skip
+    return " or ".join(names[name] for name in types)
+
+
+def _hint(value: object, types: list[str]) -> str:
+    if isinstance(value, float) and "string" in types:
+        return f'; write "{value:g}" in quotes'
+    if isinstance(value, int | bool) and types == ["string"]:
+        return f'; write "{str(value).lower() if isinstance(value, bool) else value}" in quotes'
+    return ""

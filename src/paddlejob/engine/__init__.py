@@ -1,0 +1,1 @@
+"""The loop that both backends share: observe, plan, report, carry out. It knows no Kubernetes and no processes."""

@@ -1,0 +1,164 @@
+"""Keys that wait to be worked on: each once, never two at a time for one key, later again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+FIRST_BACKOFF = 0.05
+LONGEST_BACKOFF = 60.0
+
+
+class KeyedQueue(Generic[K]):
+    """A key added several times before its turn has one turn; one added during its turn has another after it.
+
+    Between two turns of a key are `rest` seconds, so that a storm of events costs few turns.
+    `on_failure(key, error)` hears of a turn that raised; the key's next turn comes after a pause that grows
+    exponentially, with jitter. `observe(waited, worked)` has the seconds of each turn, for metrics.
+    """
+
+    def __init__(
+        self,
+        *,
+        rest: float = 0.1,
+        first_backoff: float = FIRST_BACKOFF,
+        longest_backoff: float = LONGEST_BACKOFF,
+        on_failure: Callable[[K, Exception], None] = lambda key, error: None,
+        observe: Callable[[float, float], None] = lambda waited, worked: None,
+    ) -> None:
+        self.adds = 0
+        self.turns = 0
+        self.retries = 0
+        self.work_seconds = 0.0
+        self._rest = rest
+        self._first_backoff = first_backoff
+        self._longest_backoff = longest_backoff
+        self._on_failure = on_failure
+        self._observe = observe
+        self._due: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._order = itertools.count()
+        self._working: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._resting: dict[K, float] = {}
+        self._rested: deque[tuple[float, K]] = deque()
+        self._changed = asyncio.Event()
+        self._stopped = False
+
+    @property
+    def depth(self) -> int:
+        """How many keys wait, whether due or not."""
+        return len(self._due)
+
+    @property
+    def working(self) -> int:
+        """How many keys are being worked on."""
+        return len(self._working)
+
+    def add(self, key: K) -> None:
+        """Work on the key as soon as possible."""
+        self.add_after(key, 0.0)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Work on the key in `seconds`, or earlier where that was asked for already."""
+        self.adds += 1
+        self._ask(key, time.monotonic() + max(0.0, seconds))
+
+    async def run(self, worker: Callable[[K], Awaitable[None]], concurrency: int) -> None:
+        """Work until `stop()`, on at most `concurrency` keys at a time; cancelled, the turns are too."""
+        free = asyncio.Semaphore(concurrency)
+        async with asyncio.TaskGroup() as turns:
+            while True:
+                await free.acquire()
+                chosen = await self._next()
+                if chosen is None:
+                    return
+                turn = turns.create_task(self._turn(*chosen, worker))
+                turn.add_done_callback(lambda _: free.release())
+
+    def stop(self) -> None:
+        """Begin no further turn; `run` returns when those under way have ended."""
+        self._stopped = True
+        self._changed.set()
+
+    def _ask(self, key: K, due: float) -> None:
+        due = max(due, self._resting.get(key, 0.0))
+        if due >= self._due.get(key, due + 1):
+            return
+        self._due[key] = due
+        if key not in self._working:
+            self._push(key, due)
+
+    def _push(self, key: K, due: float) -> None:
+        heapq.heappush(self._heap, (due, next(self._order), key))
+        self._changed.set()
+
+    async def _next(self) -> tuple[K, float] | None:
+        """Wait for a key that is due, and mark it as worked on; None once stopped."""
+        while not self._stopped:
+            now = time.monotonic()
+            self._end_rests(now)
+            while self._heap and self._is_stale(self._heap[0]):
+                heapq.heappop(self._heap)
+            if self._heap and self._heap[0][0] <= now:
+                key = heapq.heappop(self._heap)[2]
+                self._working.add(key)
+                return key, self._due.pop(key)
+            await self._wait(self._heap[0][0] - now if self._heap else None)
+        return None
+
+    def _is_stale(self, asked: tuple[float, int, K]) -> bool:
+        """Asked for earlier since, or worked on meanwhile."""
+        due, _, key = asked
+        return key in self._working or self._due.get(key) != due
+
+    async def _wait(self, seconds: float | None) -> None:
+        self._changed.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _turn(self, key: K, due: float, worker: Callable[[K], Awaitable[None]]) -> None:
+        begun = time.monotonic()
+        try:
+            await worker(key)
+            self._failures.pop(key, None)
+        except Exception as error:
+            self._retry(key, error)
+        finally:
+            ended = time.monotonic()
+            self.turns += 1
+            self.work_seconds += ended - begun
+            self._observe(begun - due, ended - begun)
+            self._end_turn(key, ended)
+
+    def _retry(self, key: K, error: Exception) -> None:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        grown = min(self._first_backoff * 2 ** min(failures - 1, 30), self._longest_backoff)
+        self.retries += 1
+        self._ask(key, time.monotonic() + grown * random.uniform(0.5, 1.0))
+        self._on_failure(key, error)
+
+    def _end_turn(self, key: K, now: float) -> None:
+        self._working.discard(key)
+        self._resting[key] = now + self._rest
+        self._rested.append((now + self._rest, key))
+        if key in self._due:
+            self._due[key] = max(self._due[key], now + self._rest)
+            self._push(key, self._due[key])
+
+    def _end_rests(self, now: float) -> None:
+        while self._rested and self._rested[0][0] <= now:
+            until, key = self._rested.popleft()
+            if self._resting.get(key) == until:
+                del self._resting[key]

@@ -1,0 +1,36 @@
+"""The operator's log: one JSON object a line for machines, or plain lines for people."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import UTC, datetime
+
+import orjson
+
+from paddlejob.errors import BadInput
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return orjson.dumps(line).decode()
+
+
+def set_up_logs(style: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    match style:
+        case "json":
+            handler.setFormatter(JsonLines())
+        case "text":
+            handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        case _:
+            raise BadInput(f"--log-format: is {style}; use json or text")
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

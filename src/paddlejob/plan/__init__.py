@@ -1,0 +1,39 @@
+"""What should happen to a job next, decided from one frozen view of the world. Pure: no I/O, no clock, no randomness.
+
+`plan(job, world, now)` answers with the status to report and the actions to carry out, in that order. One file is
+one policy. What belongs here: decisions. What does not: how a pod is made to exist.
+"""
+
+from paddlejob.plan.actions import (
+    Action,
+    Announce,
+    Create,
+    Delete,
+    DeleteJob,
+    DropFinalizer,
+    Kind,
+    Plan,
+    Stop,
+    Wake,
+)
+from paddlejob.plan.planner import plan
+from paddlejob.plan.world import Pod, PodGroup, PodPhase, Refusal, World
+
+__all__ = [
+    "Action",
+    "Announce",
+    "Create",
+    "Delete",
+    "DeleteJob",
+    "DropFinalizer",
+    "Kind",
+    "Plan",
+    "Pod",
+    "PodGroup",
+    "PodPhase",
+    "Refusal",
+    "Stop",
+    "Wake",
+    "World",
+    "plan",
+]

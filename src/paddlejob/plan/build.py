@@ -1,0 +1,205 @@
+"""Building an attempt: its pods are created, held at the gate until all are there, then given their environment."""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Intranet, Phase, Role
+from paddlejob.plan import environment, gang, names, network, reasons, times
+from paddlejob.plan.actions import Action, Announce, Create, Delete, Kind, Plan, Wake
+from paddlejob.plan.causes import Cause
+from paddlejob.plan.manifest import overridden, pod_manifest
+from paddlejob.plan.rebuild import jitter, rebuild
+from paddlejob.plan.report import reported
+from paddlejob.plan.settle import fail
+from paddlejob.plan.situation import Situation
+from paddlejob.plan.world import PodPhase
+
+WAKE_AGAIN = 3.0
+WAKES = 2
+PLACEMENT_PATIENCE = 60.0
+REFUSAL_DELAY = 2.0
+LONGEST_REFUSAL_DELAY = 60.0
+
+
+def refuse_oversized(s: Situation) -> Plan | None:
+    """An environment that no process could be started with is refused before the first pod is made."""
+    longest = dict.fromkeys(s.slots, "255.255.255.255")
+    name = environment.too_large(environment.of_attempt(s.job, s.status.attempt, longest))
+    if not name:
+        return None
+    message = f"{name} would be longer than the 128 KiB that a process can be given; use fewer workers"
+    return fail(s, Cause("EnvironmentTooLarge", message + (", or intranet PodIP" if _by_name(s) else "")))
+
+
+def clear_stale(s: Situation) -> Plan | None:
+    """Pods of an earlier attempt bear the names that the current one needs."""
+    if not s.stale:
+        return None
+    phase = s.status.phase or Phase.PENDING
+    status = reported(s, phase, s.status.reason, s.status.message)
+    deletes = [Delete(Kind.POD, pod.name, pod.uid, "of an earlier attempt") for pod in s.stale if not pod.deleting]
+    return Plan(status, tuple(deletes))
+
+
+def rebuild_changed(s: Situation) -> Plan | None:
+    """Workers were scaled, or a template was changed: the pods are built anew, and that counts as no restart."""
+    build = names.build_digest(s.job)
+    if all(pod.build == build for pod in s.current.values()):
+        return None
+    cause = Cause("SpecChanged", "the number of workers or a template was changed; the pods are built anew")
+    return rebuild(s, cause, because="the spec was changed", delay=0)
+
+
+def wait_for_restart(s: Situation) -> Plan | None:
+    if not s.status.nextRestartTime or s.current:
+        return None
+    begins = times.read(s.status.nextRestartTime)
+    if s.now >= begins:
+        return None
+    return Plan(reported(s, Phase.RESTARTING, s.status.reason, s.status.message), (), begins)
+
+
+def fill_missing(s: Situation) -> Plan | None:
+    """Create what is not there, Services and servers first; after a refusal, not at once again."""
+    if not s.missing:
+        return None
+    refusal = max(s.world.refusals, key=lambda one: one.at, default=None)
+    if refusal is None:
+        reason, message = "Created", "pods are being created"
+    else:
+        reason, message = reasons.refused(refusal)
+    phase = Phase.RESTARTING if s.status.phase is Phase.RESTARTING else Phase.PENDING
+    status = reported(s, phase, reason, message)
+    if refusal:
+        retry = refusal.at + min(REFUSAL_DELAY * 2.0 ** min(refusal.times - 1, 10), LONGEST_REFUSAL_DELAY)
+        if s.now < retry:
+            return Plan(status, (), retry)
+    return Plan(status, (*_create_services(s), *_create_pods(s), *_warn_overridden(s)))
+
+
+def _create_services(s: Situation) -> list[Action]:
+    if not _by_name(s):
+        return []
+    return [
+        Create(Kind.SERVICE, names.pod(s.job, *slot), network.service(s.job, *slot))
+        for slot in s.slots
+        if names.pod(s.job, *slot) not in s.world.services
+    ]
+
+
+def _create_pods(s: Situation) -> list[Action]:
+    group = gang.group(s) if gang.wanted(s.job) else None
+    build = names.build_digest(s.job)
+    return [
+        Create(
+            Kind.POD,
+            names.pod(s.job, role, index),
+            pod_manifest(s.job, role, index, s.status.attempt, build, group.name if group else ""),
+        )
+        for role, index in s.missing
+    ]
+
+
+def _warn_overridden(s: Situation) -> list[Action]:
+    """Said once, when the job is first built."""
+    if s.job.status.phase is not None:
+        return []
+    found = {role: overridden(s.job, role) for role in s.job.spec.roles}
+    return [
+        Announce(
+            "EnvironmentOverridden",
+            f"the template of {role} sets {', '.join(given)} itself; its values are used instead of ours",
+            warning=True,
+        )
+        for role, given in found.items()
+        if given
+    ]
+
+
+def release_half_placed(s: Situation) -> Plan | None:
+    """Pods that hold nodes while others of the job find none are given up for a while: two such jobs would starve."""
+    if s.published or gang.wanted(s.job):
+        return None
+    placed = [pod for pod in s.current.values() if pod.node]
+    unplaced = [pod for pod in s.current.values() if pod.trouble == "Unschedulable"]
+    if not placed or not unplaced:
+        return None
+    ends = min(pod.created for pod in s.current.values()) + jitter(s, PLACEMENT_PATIENCE, 1.5 * PLACEMENT_PATIENCE)
+    if s.now < ends:
+        return None
+    cause = Cause(
+        "HalfPlaced",
+        f"{len(unplaced)} of {len(s.slots)} pods fit on no node; the {len(placed)} that had one are released for a "
+        f"while; free or add nodes, or lower what the template asks for: {unplaced[0].words}",
+    )
+    return rebuild(s, cause, because="half placed", delay=jitter(s, 5, 30))
+
+
+def open_gate(s: Situation) -> Plan | None:
+    """Publish the environment once every pod has an address and waits for it, or runs."""
+    if s.published and s.status.attempt in s.world.environments:
+        return None
+    pods = [s.current[slot] for slot in s.slots if slot in s.current]
+    ready = [pod for pod in pods if pod.address and pod.phase is not PodPhase.PENDING and not pod.deleting]
+    if not s.published and len(ready) < len(s.slots):
+        return _hold(s)
+    if any(not pod.address for pod in pods) or len(pods) < len(s.slots):
+        return None
+    addresses = {(pod.role, pod.index): pod.address for pod in pods}
+    variables = environment.of_attempt(s.job, s.status.attempt, addresses)
+    manifest = environment.config_map(s.job, s.status.attempt, variables)
+    status = reported(
+        s,
+        Phase.STARTING,
+        "Starting",
+        "all pods are ready; training starts",
+        publishedAttempt=s.status.attempt,
+        nextRestartTime="",
+    )
+    create = Create(Kind.ENVIRONMENT, names.environment(s.job, s.status.attempt), manifest)
+    wakes = [Wake(pod, 1, s.now) for pod in pods if pod.phase is PodPhase.WAITING]
+    return Plan(status, (create, *wakes, *_warn_six(s, variables)), s.now + WAKE_AGAIN)
+
+
+def _warn_six(s: Situation, variables: dict[str, str]) -> list[Action]:
+    if "[" not in variables["PADDLE_TRAINER_ENDPOINTS"]:
+        return []
+    message = "pods have IPv6 addresses, which Paddle cannot take apart from a port; use intranet: Service"
+    return [Announce("IPv6Addresses", message, warning=True)]
+
+
+def _hold(s: Situation) -> Plan:
+    phase = Phase.RESTARTING if s.status.phase is Phase.RESTARTING else Phase.PENDING
+    waits = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
+    reason, message = reasons.waiting(s) or (
+        "PodsNotReady", f"{waits} of {len(s.slots)} pods are not ready to start yet"
+    )  # fmt: skip
+    wake_at = None
+    if any(pod.trouble == "Unschedulable" for pod in s.current.values()):
+        created = min(pod.created for pod in s.current.values())
+        wake_at = created + jitter(s, PLACEMENT_PATIENCE, 1.5 * PLACEMENT_PATIENCE)
+    return Plan(reported(s, phase, reason, message), (), wake_at)
+
+
+def watch_training(s: Situation) -> Plan:
+    """Published: see that every pod starts, and say where the job stands."""
+    pods = s.current.values()
+    open_pods = [pod for pod in pods if not pod.ended]
+    if all(pod.phase is PodPhase.RUNNING for pod in open_pods):
+        return Plan(reported(s, Phase.RUNNING, "Running", _progress(s)))
+    phase = s.status.phase if s.status.phase is Phase.RUNNING else Phase.STARTING
+    started = sum(pod.phase is PodPhase.RUNNING for pod in pods)
+    reason, message = reasons.waiting(s) or ("Starting", f"{started} of {len(s.slots)} pods train")
+    waiting = [pod for pod in open_pods if pod.phase is PodPhase.WAITING and pod.woken < WAKES]
+    due = [pod for pod in waiting if s.now >= pod.woken_at + WAKE_AGAIN]
+    wakes = [Wake(pod, pod.woken + 1, s.now) for pod in due]
+    wake_at = times.earliest(*(max(pod.woken_at, s.now if pod in due else 0) + WAKE_AGAIN for pod in waiting))
+    return Plan(reported(s, phase or Phase.STARTING, reason, message), tuple(wakes), wake_at)
+
+
+def _progress(s: Situation) -> str:
+    workers, done = s.job.spec.roles[Role.WORKER].replicas, len(s.succeeded_workers)
+    return f"{done} of {workers} workers have finished" if done else "all pods train"
+
+
+def _by_name(s: Situation) -> bool:
+    return s.job.spec.intranet is Intranet.SERVICE

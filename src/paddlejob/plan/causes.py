@@ -1,0 +1,90 @@
+"""What went wrong with an attempt, judged from its pods: a disruption from outside, or the program itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paddlejob.api.types import Role
+from paddlejob.plan import names
+from paddlejob.plan.situation import Situation
+from paddlejob.plan.world import Pod, PodPhase
+
+WORDS_LIMIT = 1200
+
+
+@dataclass(frozen=True)
+class Cause:
+    reason: str
+    message: str
+    """One sentence, then, on lines of their own, the last words of the container."""
+
+    @property
+    def headline(self) -> str:
+        return self.message.partition("\n")[0]
+
+
+def disruption(s: Situation) -> Cause | None:
+    """An eviction, a lost node, a deletion by someone else. It outranks failures: peers of a lost pod fail too."""
+    for pod in s.current.values():
+        if pod.phase is PodPhase.SUCCEEDED and pod.role is Role.WORKER:
+            continue
+        if pod.disrupted and (s.published or pod.phase is PodPhase.FAILED):
+            return Cause(pod.trouble or "Evicted", _disrupted(pod))
+        if pod.deleting and s.published:
+            return Cause("PodDeleted", f"pod {pod.name} was deleted by someone else")
+    if s.published and s.missing:
+        role, index = s.missing[0]
+        return Cause("PodLost", f"pod {names.pod(s.job, role, index)} is gone: it was deleted by someone else")
+    return None
+
+
+def _disrupted(pod: Pod) -> str:
+    match pod.trouble:
+        case "Evicted":
+            return f"pod {pod.name} was evicted from node {pod.node}: {pod.words or 'no reason given'}"
+        case "Preempted":
+            return f"pod {pod.name} was preempted by a pod of higher priority: {pod.words}"
+        case "NodeLost":
+            return f"node {pod.node} was lost with pod {pod.name} on it: {pod.words}"
+    return f"pod {pod.name} was disrupted ({pod.trouble}): {pod.words}"
+
+
+def failure(s: Situation) -> Cause | None:
+    """A program that failed, or a server that exited at all while workers still train."""
+    failed = [pod for pod in s.current.values() if pod.phase is PodPhase.FAILED]
+    if failed:
+        return _failed(min(failed, key=_tells_most))
+    for pod in s.current.values():
+        if pod.role is Role.PS and pod.phase is PodPhase.SUCCEEDED:
+            message = f"server {pod.name} exited with status 0 while workers still trained; see its log"
+            return Cause("ServerExited", message + _quoted(pod.words))
+    return None
+
+
+def _tells_most(pod: Pod) -> tuple[bool, bool, int, int]:
+    """Out of memory first, then who has something to say; a collective peer's 250 only echoes another's failure."""
+    return (
+        pod.trouble != "OOMKilled",
+        pod.exit_code in (250, 247) or not pod.words,
+        pod.role is Role.PS,
+        pod.index,
+    )
+
+
+def _failed(pod: Pod) -> Cause:
+    if pod.trouble == "OOMKilled":
+        message = (
+            f"{pod.name} ran out of memory and was killed; raise resources.limits.memory in the template of "
+            f"{pod.role}, or use a smaller batch"
+        )
+        return Cause("OutOfMemory", message + _quoted(pod.words))
+    if pod.trouble == "StartError":
+        message = f"{pod.name} could not start: {pod.words[:300]}; correct command or image"
+        return Cause("StartError", message)
+    status = f"exit status {pod.exit_code}" if pod.exit_code is not None else pod.trouble or "no exit status"
+    return Cause("ProgramFailed", f"{pod.name} failed with {status}; see its log" + _quoted(pod.words))
+
+
+def _quoted(words: str) -> str:
+    tail = words.strip()[-WORDS_LIMIT:]
+    return f"\n{tail}" if tail else ""

@@ -1,0 +1,119 @@
+"""The environment that Paddle reads its role and peers from.
+
+What is known when a pod is created stands in the pod; what is known only when all pods have addresses stands in
+one ConfigMap per attempt, which every pod of that attempt reads and without which none starts. A pod's own
+variables may refer to the ConfigMap's, as $(NAME).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paddlejob import contract as c
+from paddlejob.api.types import Intranet, Mode, PaddleJob, Role, RoleSpec
+from paddlejob.plan import names, network
+from paddlejob.plan.training import has_accelerator
+
+ROLE_NAMES = {Role.PS: "PSERVER", Role.WORKER: "TRAINER", Role.HETER: "HETER_TRAINER"}
+GLOO_OVER_HTTP = "3"
+Addresses = Mapping[tuple[Role, int], str]
+
+
+def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[str, Any]]:
+    """Variables of one pod, in the order in which they are expanded."""
+    spec = job.spec.roles[role]
+    if job.spec.intranet is Intranet.SERVICE:
+        own_host: dict[str, Any] = {"value": network.host(job, role, index, "")}
+    else:
+        own_host = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    found = [
+        {"name": c.ENV_POD_IP, **own_host},
+        _variable(c.ENV_PORT, network.port(job, role, index, attempt)),
+        _variable(c.ENV_TRAINER_ID, index),
+        _variable(c.ENV_ROLE, ROLE_NAMES[role]),
+        _variable(c.ENV_ROLE_COLLECTIVE, ROLE_NAMES[role]),
+        _variable(
+            c.ENV_CURRENT_ENDPOINT,
+            f"$({c.ENV_HOST_OPEN})$({c.ENV_POD_IP})$({c.ENV_HOST_CLOSE}):$({c.ENV_PORT})",
+        ),
+    ]
+    if job.mode is Mode.HETER:
+        found += _heter_stage(role, spec)
+    if job.mode in (Mode.COLLECTIVE, Mode.SINGLE) and not has_accelerator(spec):
+        found.append(_variable(c.ENV_BACKEND, "gloo"))
+    return found
+
+
+def _heter_stage(role: Role, spec: RoleSpec) -> list[dict[str, Any]]:
+    if role is Role.WORKER:
+        return [
+            _variable(c.ENV_STAGE_ID, 1),
+            _variable(c.ENV_HETER_NEXT, f"$({c.ENV_HETER_ALL})"),
+        ]
+    if role is Role.HETER:
+        return [
+            _variable(c.ENV_STAGE_ID, 2),
+            _variable(c.ENV_HETER_DEVICE, "gpu" if has_accelerator(spec) else "cpu"),
+            _variable(c.ENV_HETER_PREVIOUS, f"$({c.ENV_ENDPOINTS})"),
+        ]
+    return []
+
+
+def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, str]:
+    """Variables that all pods of an attempt share."""
+    hosts = {
+        role: [network.host(job, role, index, addresses[role, index]) for index in range(spec.replicas)]
+        for role, spec in job.spec.roles.items()
+    }
+    endpoints = {
+        role: [
+            network.endpoint(host, network.port(job, role, index, attempt)) for index, host in enumerate(hosts[role])
+        ]
+        for role in hosts
+    }
+    six = any(":" in host for role in hosts for host in hosts[role])
+    found = {
+        c.ENV_PORTS_NUM: str(c.PORTS_PER_POD),
+        c.ENV_ENDPOINTS: ",".join(endpoints[Role.WORKER]),
+        c.ENV_TRAINERS: ",".join(hosts[Role.WORKER]),
+        c.ENV_TRAINERS_NUM: str(len(hosts[Role.WORKER])),
+        c.ENV_JOB_ID: f"{job.metadata.uid}-{attempt}",
+        c.ENV_HOST_OPEN: "[" if six else "",
+        c.ENV_HOST_CLOSE: "]" if six else "",
+    }
+    if Role.PS in hosts:
+        found[c.ENV_SERVERS] = ",".join(endpoints[Role.PS])
+        if job.spec.withGloo:
+            gloo_port = network.port(job, Role.PS, 0, attempt) + c.GLOO_PORT_OFFSET
+            found[c.ENV_GLOO] = str(job.spec.withGloo)
+            found[c.ENV_GLOO_RENDEZVOUS] = GLOO_OVER_HTTP
+            found[c.ENV_GLOO_ENDPOINT] = network.endpoint(hosts[Role.PS][0], gloo_port)
+    if Role.HETER in hosts:
+        found[c.ENV_HETER_ALL] = ",".join(endpoints[Role.HETER])
+        found[c.ENV_STAGE_NUM] = "2"
+        found[c.ENV_STAGE_TRAINERS] = f"{len(hosts[Role.WORKER])},{len(hosts[Role.HETER])}"
+    return found
+
+
+def too_large(variables: Mapping[str, str]) -> str:
+    """The name of a variable that no process could be started with, or nothing."""
+    for name, value in variables.items():
+        if len(name) + 1 + len(value) > c.ENV_VALUE_LIMIT:
+            return name
+    return ""
+
+
+def config_map(job: PaddleJob, attempt: int, variables: Mapping[str, str]) -> dict[str, Any]:
+    labels = names.labels(job) | {c.LABEL_ATTEMPT: str(attempt)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": names.metadata(job, names.environment(job, attempt), labels),
+        "immutable": True,
+        "data": dict(variables),
+    }
+
+
+def _variable(name: str, value: object) -> dict[str, Any]:
+    return {"name": name, "value": str(value)}

@@ -1,0 +1,79 @@
+"""Gang scheduling by Volcano: all pods of a job are placed together or none is.
+
+The user's own PodGroup, which bears the job's name, is used where there is one; it may stand after the job in the
+same file, so it is waited for a moment. Otherwise we make one, before any pod.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paddlejob import contract
+from paddlejob.api.types import PaddleJob, Phase
+from paddlejob.plan import names, times
+from paddlejob.plan.actions import Action, Create, Delete, Kind, Plan
+from paddlejob.plan.report import reported
+from paddlejob.plan.situation import Situation
+from paddlejob.plan.world import PodGroup
+
+USER_GROUP_SECONDS = 5.0
+
+
+def wanted(job: PaddleJob) -> bool:
+    """schedulerName volcano on any role is enough; so is a scheduling policy."""
+    named = (spec.template["spec"].get("schedulerName") for spec in job.spec.roles.values())
+    return job.spec.schedulingPolicy is not None or contract.VOLCANO_SCHEDULER in named
+
+
+def group(s: Situation) -> PodGroup | None:
+    """The group in use: ours if there is one, else the user's."""
+    by_name = {one.name: one for one in s.world.pod_groups}
+    ours = by_name.get(names.pod_group(s.job))
+    return ours if ours and ours.ours else by_name.get(s.job.name)
+
+
+def wait_for_gang(s: Situation) -> Plan | None:
+    if not wanted(s.job) or group(s):
+        return None
+    if not s.world.gang_scheduler:
+        message = (
+            "the job asks for gang scheduling, but Volcano is not installed in this cluster; install Volcano, or "
+            "remove schedulerName: volcano and schedulingPolicy from the job"
+        )
+        return Plan(reported(s, _waiting_phase(s), "VolcanoMissing", message), (), s.now + 30)
+    patience = times.read(s.job.metadata.creationTimestamp or times.written(s.now)) + USER_GROUP_SECONDS
+    if s.job.spec.schedulingPolicy is None and s.now < patience:
+        status = reported(s, _waiting_phase(s), "WaitingForPodGroup", f"looking for a PodGroup {s.job.name}")
+        return Plan(status, (), patience)
+    status = reported(s, _waiting_phase(s), "Created", "the pod group is being created")
+    return Plan(status, (Create(Kind.POD_GROUP, names.pod_group(s.job), manifest(s.job)),), s.now + 5)
+
+
+def _waiting_phase(s: Situation) -> Phase:
+    return s.status.phase if s.status.phase is Phase.RESTARTING else Phase.PENDING
+
+
+def leave(s: Situation) -> list[Action]:
+    """Our own group holds resources of its queue, so it goes when the pods do."""
+    return [
+        Delete(Kind.POD_GROUP, one.name, one.uid, "the job no longer runs") for one in s.world.pod_groups if one.ours
+    ]
+
+
+def manifest(job: PaddleJob) -> dict[str, Any]:
+    policy = job.spec.schedulingPolicy
+    spec: dict[str, Any] = {"minMember": job.spec.pods_wanted}
+    if policy:
+        given = {
+            "minMember": policy.minAvailable,
+            "queue": policy.queue,
+            "priorityClassName": policy.priorityClass,
+            "minResources": policy.minResources,
+        }
+        spec |= {key: value for key, value in given.items() if value is not None}
+    return {
+        "apiVersion": contract.VOLCANO_API,
+        "kind": "PodGroup",
+        "metadata": names.metadata(job, names.pod_group(job), names.labels(job)),
+        "spec": spec,
+    }

@@ -1,0 +1,81 @@
+"""Why a job is not running yet, in words. The first sentence says what to do next."""
+
+from __future__ import annotations
+
+import re
+
+from paddlejob.plan import gang, names
+from paddlejob.plan.situation import Situation
+from paddlejob.plan.world import Pod, PodPhase, Refusal
+
+IMAGE_TROUBLE = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+)
+Reason = tuple[str, str]
+
+
+def refused(refusal: Refusal) -> Reason:
+    if refusal.reason == "NameTaken":
+        return "NameTaken", (
+            f"{refusal.name} exists already and belongs to something else; delete it or rename the job: {refusal.words}"
+        )
+    if "exceeded quota" in refusal.words:
+        return "QuotaExceeded", (
+            f"{refusal.name} is over the namespace's quota; free some, raise the quota or ask for less: {refusal.words}"
+        )
+    return "AdmissionRefused", (f"the cluster refused {refusal.name}; change the job as it says: {refusal.words}")
+
+
+def waiting(s: Situation) -> Reason | None:
+    """From the pods as they are; None while everything goes its way."""
+    pods = [pod for pod in s.current.values() if pod.phase in (PodPhase.PENDING, PodPhase.WAITING)]
+    return _unplaced(s, pods) or _image(pods) or _stuck(s, pods)
+
+
+def _unplaced(s: Situation, pods: list[Pod]) -> Reason | None:
+    stuck = [pod for pod in pods if pod.trouble == "Unschedulable"]
+    group = gang.group(s) if gang.wanted(s.job) else None
+    if group and group.phase in ("Pending", "Inqueue", "") and len(stuck) + len(s.missing) > 0:
+        words = group.words or (stuck[0].words if stuck else "no word from the scheduler yet")
+        return "GangNotAdmitted", (
+            f"pod group {group.name} is not admitted, so no pod of the job starts; free resources in its queue or "
+            f"lower what the job asks for: {words}"
+        )
+    if not stuck:
+        return None
+    words = stuck[0].words
+    claim = re.search(r'persistentvolumeclaim "([^"]+)" not found', words)
+    if claim:
+        return "VolumeMissing", (
+            f"the claim {claim[1]} does not exist in namespace {s.job.namespace}; create it or correct claimName: "
+            f"{words}"
+        )
+    return "Unschedulable", (
+        f"{len(stuck)} of {len(s.slots)} pods fit on no node; free or add nodes, or lower what the template asks "
+        f"for: {words} ({stuck[0].name})"
+    )
+
+
+def _image(pods: list[Pod]) -> Reason | None:
+    for pod in pods:
+        if pod.trouble in IMAGE_TROUBLE:
+            return "ImagePullFailed", (
+                f"the image of {pod.name} cannot be pulled; check its name, its tag and imagePullSecrets: {pod.words}"
+            )
+    return None
+
+
+def _stuck(s: Situation, pods: list[Pod]) -> Reason | None:
+    """Something else that the template names is missing. Our own environment is missing on purpose."""
+    own = names.environment(s.job, s.status.attempt)
+    for pod in pods:
+        if pod.trouble and pod.words and own not in pod.words:
+            return (
+                pod.trouble,
+                f"{pod.name} does not start; create what is missing or correct the template: {pod.words}",
+            )
+    return None

@@ -1,0 +1,67 @@
+"""The status that a plan reports: phase and conditions from a decision, counts from the world."""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Condition, Phase, Role, RoleStatus, Status
+from paddlejob.plan import indexes, names, times
+from paddlejob.plan.situation import Situation
+from paddlejob.plan.world import PodPhase
+
+MESSAGE_LIMIT = 2000
+CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUSPENDED, Phase.COMPLETED, Phase.FAILED)
+
+
+def reported(s: Situation, phase: Phase, reason: str, message: str, **changes: object) -> Status:
+    """The status with a new phase. Counts are those of the attempt that the status then names."""
+    after = s.reporting(phase=phase, reason=reason, message=message[:MESSAGE_LIMIT], **changes)
+    counts = {role.value: _counted(after, role) for role in after.job.spec.roles}
+    return after.status.model_copy(
+        update={
+            **counts,
+            "selector": names.selector(s.job),
+            "conditions": _conditions(after.status, s.now),
+        }
+    )
+
+
+def _counted(s: Situation, role: Role) -> RoleStatus:
+    wanted = s.job.spec.roles[role].replicas
+    phases = [pod.phase for pod in s.current.values() if pod.role is role]
+    running = phases.count(PodPhase.RUNNING)
+    finished = s.succeeded_workers if role is Role.WORKER else frozenset()
+    return RoleStatus(
+        replicas=wanted,
+        pending=phases.count(PodPhase.PENDING) + phases.count(PodPhase.WAITING),
+        running=running,
+        succeeded=max(phases.count(PodPhase.SUCCEEDED), len(finished)),
+        failed=phases.count(PodPhase.FAILED),
+        ready=f"{running}/{wanted}",
+        finished=indexes.written(finished),
+    )
+
+
+def _conditions(status: Status, now: float) -> tuple[Condition, ...]:
+    """At most one is true: the one that the phase names. One that was never true is not listed."""
+    found = []
+    for type_ in CONDITIONS:
+        before = status.condition(type_)
+        if status.phase is type_:
+            if before and before.status == "True":
+                found.append(before)
+            else:
+                found.append(
+                    Condition(
+                        type=type_,
+                        status="True",
+                        reason=status.reason,
+                        message=status.message,
+                        lastTransitionTime=times.written(now),
+                    )
+                )
+        elif before:
+            found.append(
+                before
+                if before.status == "False"
+                else before.model_copy(update={"status": "False", "lastTransitionTime": times.written(now)})
+            )
+    return tuple(found)

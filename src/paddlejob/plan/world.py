@@ -1,0 +1,85 @@
+"""The view of the world that a decision is made from: what exists for one job, cut down to what matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from paddlejob.api.types import Role
+
+
+class PodPhase(StrEnum):
+    """How far the training container of a pod has come."""
+
+    PENDING = "Pending"
+    WAITING = "Waiting"
+    """Everything is ready but the job's environment."""
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    name: str
+    uid: str
+    role: Role
+    index: int
+    attempt: int
+    phase: PodPhase = PodPhase.PENDING
+    address: str = ""
+    node: str = ""
+    created: float = 0.0
+    deletion_due: float | None = None
+    """Set once the pod is being deleted: when it should be gone."""
+    exit_code: int | None = None
+    words: str = ""
+    """Last words of a container that ended, or why one does not start."""
+    trouble: str = ""
+    """One word: why it is not running (Unschedulable, ErrImagePull ...), or how it ended (OOMKilled, Evicted ...)."""
+    disrupted: bool = False
+    """Ended, or about to end, for a reason outside the program: eviction, preemption, a lost node."""
+    build: str = ""
+    woken: int = 0
+    woken_at: float = 0.0
+    stopping: bool = False
+
+    @property
+    def deleting(self) -> bool:
+        return self.deletion_due is not None
+
+    @property
+    def ended(self) -> bool:
+        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    name: str
+    uid: str
+    ours: bool
+    phase: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An object that could not be created, and what was said to that."""
+
+    name: str
+    reason: str
+    words: str
+    at: float
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    pods: tuple[Pod, ...] = ()
+    environments: frozenset[int] = frozenset()
+    """Attempts whose environment exists."""
+    services: frozenset[str] = frozenset()
+    pod_groups: tuple[PodGroup, ...] = ()
+    gang_scheduler: bool = True
+    """Whether pod groups are known here at all."""
+    refusals: tuple[Refusal, ...] = ()

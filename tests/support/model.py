@@ -1,0 +1,202 @@
+"""A cluster as plain data: enough of an API server and a kubelet to play a job's whole life in microseconds.
+
+It is a Backend like the real ones, so stories and laws run on it through the real loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from paddlejob import contract
+from paddlejob.api.types import PaddleJob, Role, Status
+from paddlejob.engine.backend import Key, Outdated, Refused, View
+from paddlejob.engine.reconcile import Reconciler
+from paddlejob.plan import (
+    Action,
+    Announce,
+    Create,
+    Delete,
+    DeleteJob,
+    DropFinalizer,
+    Kind,
+    Pod,
+    PodGroup,
+    PodPhase,
+    Stop,
+    Wake,
+    World,
+)
+from tests.support.builders import NOON
+
+
+class Crash(Exception):
+    """The operator dies here."""
+
+
+class Model:
+    def __init__(self, job: PaddleJob, now: float = NOON) -> None:
+        self.job: PaddleJob | None = job
+        self.now = now
+        self.pods: dict[str, Pod] = {}
+        self.manifests: dict[str, dict[str, Any]] = {}
+        self.environments: dict[int, dict[str, str]] = {}
+        self.services: set[str] = set()
+        self.groups: dict[str, PodGroup] = {}
+        self.events: list[Announce] = []
+        self.done: list[Action] = []
+        self.refuse: dict[str, Refused] = {}
+        self.gang_scheduler = True
+        self.crash_after: int | None = None
+        self.kubelet_runs = True
+        self._uids = 0
+        self._loop = Reconciler(self, clock=lambda: self.now)
+
+    @property
+    def key(self) -> Key:
+        return ("default", "mnist")
+
+    @property
+    def status(self) -> Status:
+        assert self.job is not None
+        return self.job.status
+
+    # The backend
+
+    async def observe(self, key: Key) -> View | None:
+        if self.job is None:
+            return None
+        return View(
+            self.job,
+            World(
+                pods=tuple(self.pods.values()),
+                environments=frozenset(self.environments),
+                services=frozenset(self.services),
+                pod_groups=tuple(self.groups.values()),
+                gang_scheduler=self.gang_scheduler,
+            ),
+        )
+
+    async def report(self, job: PaddleJob, status: Status) -> None:
+        self._count_down()
+        if self.job is None or job.status != self.job.status:
+            raise Outdated
+        self.job = self.job.model_copy(update={"status": status})
+
+    async def perform(self, job: PaddleJob, action: Action) -> None:
+        self._count_down()
+        self.done.append(action)
+        match action:
+            case Create(kind, name, manifest):
+                self._create(kind, name, manifest)
+            case Delete(Kind.POD, name, uid, _, force):
+                self._delete_pod(name, uid, force)
+            case Delete(Kind.ENVIRONMENT, name):
+                self.environments.pop(int(name.rsplit("-", 1)[-1]), None)
+            case Delete(Kind.SERVICE, name):
+                self.services.discard(name)
+            case Delete(Kind.POD_GROUP, name):
+                self.groups.pop(name, None)
+            case Wake(pod, times, at):
+                self.change(pod.name, woken=times, woken_at=at)
+            case Stop(pod):
+                self.change(pod.name, stopping=True, phase=PodPhase.FAILED, trouble="DeadlineExceeded")
+            case Announce():
+                self.events.append(action)
+            case DropFinalizer(name):
+                assert self.job is not None
+                left = tuple(one for one in self.job.metadata.finalizers if one != name)
+                self.job = self.job.model_copy(
+                    update={"metadata": self.job.metadata.model_copy(update={"finalizers": left})}
+                )
+            case DeleteJob():
+                self.job = None
+                self.pods.clear()
+
+    def _count_down(self) -> None:
+        if self.crash_after is not None:
+            if self.crash_after == 0:
+                self.crash_after = None
+                raise Crash
+            self.crash_after -= 1
+
+    def _create(self, kind: Kind, name: str, manifest: dict[str, Any]) -> None:
+        if name in self.refuse:
+            raise self.refuse[name]
+        self.manifests[name] = manifest
+        match kind:
+            case Kind.POD:
+                self._create_pod(name, manifest)
+            case Kind.ENVIRONMENT:
+                self.environments.setdefault(int(name.rsplit("-", 1)[-1]), manifest["data"])
+            case Kind.SERVICE:
+                self.services.add(name)
+            case Kind.POD_GROUP:
+                self.groups.setdefault(name, PodGroup(name, f"uid-of-{name}", ours=True))
+
+    def _create_pod(self, name: str, manifest: dict[str, Any]) -> None:
+        if name in self.pods:
+            return
+        self._uids += 1
+        labels = manifest["metadata"]["labels"]
+        self.pods[name] = Pod(
+            name=name,
+            uid=f"uid-{self._uids}",
+            role=Role(labels[contract.LABEL_ROLE]),
+            index=int(labels[contract.LABEL_INDEX]),
+            attempt=int(labels[contract.LABEL_ATTEMPT]),
+            created=self.now,
+            build=manifest["metadata"]["annotations"][contract.ANNOTATION_BUILD],
+        )
+
+    def _delete_pod(self, name: str, uid: str, force: bool) -> None:
+        pod = self.pods.get(name)
+        if pod is None or pod.uid != uid:
+            return
+        if force:
+            del self.pods[name]
+        else:
+            self.change(name, deletion_due=self.now + 30)
+
+    # The kubelet, and people
+
+    def change(self, name: str, **changes: Any) -> None:
+        if name in self.pods:
+            self.pods[name] = replace(self.pods[name], **changes)
+
+    def tick(self) -> None:
+        """Pods that are being deleted go; new ones get an address and wait; those with an environment run."""
+        for pod in list(self.pods.values()):
+            if pod.deleting and self.kubelet_runs:
+                del self.pods[pod.name]
+            elif not pod.address and not pod.trouble:
+                number = int(pod.uid.rsplit("-", 1)[-1])
+                self.change(pod.name, address=f"10.1.0.{number}", node="node-1", phase=PodPhase.WAITING)
+            elif pod.phase is PodPhase.WAITING and pod.attempt in self.environments:
+                self.change(pod.name, phase=PodPhase.RUNNING)
+
+    def end(self, name: str, code: int, **more: Any) -> None:
+        phase = PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED
+        if name in self.pods and self.pods[name].phase is PodPhase.RUNNING:
+            self.change(name, phase=phase, exit_code=code, **more)
+
+    async def step(self) -> float | None:
+        return await self._loop.step(self.key)
+
+    async def settle(self, limit: int = 60) -> None:
+        """Play until nothing changes any more, letting time pass where the plan waits for it."""
+        for _ in range(limit):
+            before = (self.job, dict(self.pods), dict(self.environments), len(self.done))
+            try:
+                wake_at = await self.step()
+            except Crash:
+                self._loop = Reconciler(self, clock=lambda: self.now)
+                continue
+            self.tick()
+            if before == (self.job, self.pods, self.environments, len(self.done)):
+                if wake_at is None or self.status.finished or wake_at > self.now + 400:
+                    return
+                self.now = max(self.now, wake_at) + 0.001
+            else:
+                self.now += 1.0
+        raise AssertionError(f"never settled: {self.status}")

@@ -1,0 +1,364 @@
+"""The life of a job, told on a model cluster through the real loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddlejob.api.types import Phase
+from paddlejob.engine.backend import Refused
+from paddlejob.plan import Announce, Create, Delete, Kind, PodGroup, PodPhase, Wake
+from tests.support.builders import document, job, template
+from tests.support.model import Model
+
+
+async def running(**options: object) -> Model:
+    model = Model(job(**options))
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING, model.status
+    return model
+
+
+async def test_a_job_runs_once_every_pod_waits_at_the_gate():
+    model = Model(job(ps=2, workers=2))
+    await model.step()
+    assert [*model.pods] == ["mnist-ps-0", "mnist-ps-1", "mnist-worker-0", "mnist-worker-1"], "servers first"
+    assert model.status.phase is Phase.PENDING
+    model.tick()
+    model.change("mnist-worker-1", phase=PodPhase.PENDING)
+    await model.step()
+    assert not model.environments, "one pod still pulls its image"
+    model.change("mnist-worker-1", phase=PodPhase.WAITING)
+    await model.step()
+    assert model.status.publishedAttempt == 1
+    assert len([action for action in model.done if isinstance(action, Wake)]) == 4
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+    assert model.status.ps and model.status.ps.ready == "2/2"
+
+
+async def test_a_job_completes_when_its_workers_have_and_servers_are_removed():
+    model = await running(ps=2, workers=2)
+    model.end("mnist-worker-0", 0)
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+    model.end("mnist-worker-1", 0)
+    await model.settle()
+    assert model.status.phase is Phase.COMPLETED
+    assert not model.pods, "OnCompletion is what the planner takes where cleanPodPolicy is absent"
+    assert model.status.condition("Completed").status == "True"
+
+
+async def test_servers_run_on_after_completion_where_the_policy_is_never():
+    model = await running(ps=2, workers=2, cleanPodPolicy="Never")
+    for index in range(2):
+        model.end(f"mnist-worker-{index}", 0)
+    await model.settle()
+    assert (model.status.phase, model.status.ps.ready, model.status.worker.ready) == ("Completed", "2/2", "0/2")
+
+
+@pytest.mark.parametrize(
+    ("policy", "after_success", "after_failure"),
+    [("Always", 0, 0), ("Never", 2, 2), ("OnFailure", 2, 0), ("OnCompletion", 0, 2), ("OnFailed", 2, 0)],
+)
+async def test_clean_pod_policy(policy: str, after_success: int, after_failure: int):
+    for code, left in ((0, after_success), (1, after_failure)):
+        model = await running(cleanPodPolicy=policy, backoffLimit=0)
+        model.end("mnist-worker-0", code)
+        model.end("mnist-worker-1", 0)
+        await model.settle()
+        assert len(model.pods) == left, (policy, code)
+        assert all(pod.ended for pod in model.pods.values()), "nothing runs on"
+
+
+async def test_a_failure_rebuilds_the_whole_job_and_counts_once():
+    model = await running(ps=1, workers=2)
+    old = {pod.uid for pod in model.pods.values()}
+    model.end("mnist-worker-1", 1, words="ValueError: bad batch")
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+    assert (model.status.restarts, model.status.disruptions, model.status.attempt) == (1, 0, 2)
+    assert not old & {pod.uid for pod in model.pods.values()}, "every pod is new"
+    assert [*model.environments] == [2], "and so is their environment"
+    event = next(event for event in model.events if event.reason == "ProgramFailed")
+    assert "restart 1 of 3" in event.message
+    assert "ValueError: bad batch" in event.message
+
+
+async def test_the_last_failure_ends_the_job_and_says_why():
+    model = await running(backoffLimit=1)
+    for _ in range(2):
+        model.end("mnist-worker-1", 1, words="line one\nValueError: bad batch")
+        await model.settle()
+    assert model.status.phase is Phase.FAILED
+    assert model.status.reason == "BackoffLimitExceeded"
+    assert "mnist-worker-1" in model.status.message.splitlines()[0]
+    assert "ValueError: bad batch" in model.status.message
+    assert model.status.restarts == 1
+
+
+async def test_restarts_come_at_growing_distance():
+    model = await running(backoffLimit=4)
+    waits = []
+    for _ in range(4):
+        before = model.now
+        model.end("mnist-worker-0", 1)
+        await model.settle()
+        waits.append(model.now - before)
+    assert waits == sorted(waits)
+    assert waits[-1] > 12
+
+
+async def test_a_server_that_exits_with_0_before_the_workers_is_a_failure():
+    model = await running(ps=1, workers=1)
+    model.end("mnist-ps-0", 0)
+    await model.settle()
+    assert (model.status.phase, model.status.restarts) == ("Running", 1)
+
+
+async def test_out_of_memory_says_what_to_raise():
+    model = await running(backoffLimit=0)
+    model.end("mnist-worker-0", 137, trouble="OOMKilled")
+    await model.settle()
+    assert "resources.limits.memory" in model.status.message
+
+
+async def test_the_pod_that_failed_first_is_named_not_its_echo():
+    model = await running(backoffLimit=0, workers=3)
+    model.end("mnist-worker-0", 250, words="peer failure")
+    model.end("mnist-worker-2", 1, words="IndexError: 7")
+    await model.settle()
+    assert "mnist-worker-2" in model.status.message
+
+
+@pytest.mark.parametrize("trouble", ["Evicted", "Preempted", "NodeLost"])
+async def test_a_disruption_does_not_count_against_the_backoff_limit(trouble: str):
+    model = await running(backoffLimit=0)
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, trouble=trouble, words="disk pressure")
+    model.end("mnist-worker-1", 250)
+    await model.settle()
+    assert (model.status.phase, model.status.restarts, model.status.disruptions) == ("Running", 0, 1)
+
+
+async def test_a_pod_deleted_by_someone_is_a_disruption():
+    model = await running()
+    del model.pods["mnist-worker-0"]
+    await model.settle()
+    assert (model.status.phase, model.status.restarts, model.status.disruptions) == ("Running", 0, 1)
+
+
+async def test_a_pod_deleted_before_the_start_is_simply_made_again():
+    model = Model(job())
+    await model.step()
+    model.tick()
+    del model.pods["mnist-worker-0"]
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.disruptions) == ("Running", 1, 0)
+
+
+async def test_a_worker_that_has_succeeded_needs_no_pod():
+    model = await running()
+    model.end("mnist-worker-0", 0)
+    await model.settle()
+    assert model.status.worker.finished == "0"
+    del model.pods["mnist-worker-0"]
+    await model.settle()
+    assert (model.status.phase, model.status.disruptions) == ("Running", 0)
+    model.end("mnist-worker-1", 0)
+    await model.settle()
+    assert model.status.phase is Phase.COMPLETED
+
+
+async def test_a_pod_on_a_lost_node_is_removed_by_force_when_its_time_is_over():
+    model = await running()
+    model.kubelet_runs = False
+    model.change("mnist-worker-0", deletion_due=model.now + 5, disrupted=True, trouble="NodeLost")
+    model.pods.pop("mnist-worker-1")
+    await model.step()
+    assert model.status.disruptions == 1
+    model.now += 34
+    await model.step()
+    assert "mnist-worker-0" in model.pods
+    model.now += 2
+    await model.step()
+    assert any(isinstance(one, Delete) and one.force for one in model.done)
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+
+
+async def test_suspend_removes_the_pods_and_resume_begins_anew_without_counting():
+    model = await running()
+    model.job = model.job.model_copy(update={"spec": model.job.spec.model_copy(update={"suspend": True})})
+    await model.settle()
+    assert (model.status.phase, len(model.pods)) == ("Suspended", 0)
+    model.job = model.job.model_copy(update={"spec": model.job.spec.model_copy(update={"suspend": False})})
+    await model.settle()
+    assert (model.status.phase, model.status.restarts, model.status.disruptions) == ("Running", 0, 0)
+
+
+async def test_a_job_created_suspended_waits_and_then_runs():
+    model = Model(job(suspend=True))
+    await model.settle()
+    assert (model.status.phase, len(model.pods)) == ("Suspended", 0)
+    model.job = job(status=model.status.model_dump())
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+
+
+async def test_scaling_rebuilds_with_the_new_number_and_counts_as_no_restart():
+    model = await running(elastic=1)
+    model.job = job(workers=3, elastic=1, status=model.status.model_dump())
+    await model.settle()
+    assert (model.status.phase, len(model.pods), model.status.restarts) == ("Running", 3, 0)
+    assert model.environments[model.status.attempt]["PADDLE_TRAINERS_NUM"] == "3"
+    model.job = job(workers=1, elastic=1, status=model.status.model_dump())
+    await model.settle()
+    assert [*model.pods] == ["mnist-worker-0"]
+
+
+async def test_the_deadline_ends_the_job():
+    model = await running(activeDeadlineSeconds=1000)
+    model.now += 1001
+    await model.settle()
+    assert (model.status.phase, model.status.reason) == ("Failed", "DeadlineExceeded")
+    assert all(pod.ended for pod in model.pods.values())
+
+
+async def test_the_job_goes_when_its_time_to_live_is_over():
+    model = await running(ttlSecondsAfterFinished=60)
+    for index in range(2):
+        model.end(f"mnist-worker-{index}", 0)
+    await model.settle()
+    assert model.status.phase is Phase.COMPLETED
+    model.now += 61
+    await model.step()
+    assert model.job is None
+
+
+async def test_a_refused_pod_stops_the_rest_and_the_reason_stands_on_the_job():
+    model = Model(job(workers=8))
+    model.refuse["mnist-worker-0"] = Refused("Forbidden", "exceeded quota: pods, used 10, limited 10")
+    await model.step()
+    assert not model.pods, "the first goes alone"
+    await model.step()
+    assert model.status.reason == "QuotaExceeded"
+    assert "quota" in model.status.message
+    creates = sum(isinstance(action, Create) for action in model.done)
+    await model.step()
+    assert sum(isinstance(action, Create) for action in model.done) == creates, "not at once again"
+    model.refuse.clear()
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+
+
+async def test_half_placed_pods_are_released_after_a_while():
+    model = Model(job())
+    await model.step()
+    model.change("mnist-worker-0", address="10.0.0.1", node="node-1", phase=PodPhase.WAITING)
+    model.change("mnist-worker-1", trouble="Unschedulable", words="0/1 nodes are available: 1 Insufficient cpu.")
+    await model.step()
+    assert model.status.reason == "Unschedulable"
+    assert "Insufficient cpu" in model.status.message
+    model.now += 95
+    await model.step()
+    assert model.status.reason == "HalfPlaced"
+    assert all(pod.deleting for pod in model.pods.values())
+    assert (model.status.restarts, model.status.disruptions) == (0, 0)
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+
+
+async def test_a_missing_claim_is_named():
+    model = Model(job())
+    await model.step()
+    for name in model.pods:
+        model.change(name, trouble="Unschedulable", words='persistentvolumeclaim "nfs-pvc" not found')
+    await model.step()
+    assert model.status.reason == "VolumeMissing"
+    assert "claim nfs-pvc does not exist" in model.status.message
+
+
+async def test_an_image_that_cannot_be_pulled_is_said():
+    model = Model(job())
+    await model.step()
+    model.change("mnist-worker-0", trouble="ImagePullBackOff", words='Back-off pulling image "nope:v1"')
+    await model.step()
+    assert model.status.reason == "ImagePullFailed"
+    assert any(event.reason == "ImagePullFailed" for event in model.events)
+
+
+async def test_the_users_pod_group_is_used_and_waited_for():
+    gang = job(worker_={"template": template() | {"spec": {**template()["spec"], "schedulerName": "volcano"}}}, ps=2)
+    model = Model(gang)
+    await model.step()
+    assert not model.pods
+    assert model.status.reason == "WaitingForPodGroup"
+    model.groups["mnist"] = PodGroup("mnist", "theirs", ours=False, phase="Running")
+    await model.settle()
+    for name, manifest in model.manifests.items():
+        if name in model.pods:
+            assert manifest["spec"]["schedulerName"] == "volcano", "on all roles"
+            assert manifest["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "mnist"
+    assert model.status.phase is Phase.RUNNING
+
+
+async def test_without_a_users_pod_group_one_is_made_before_any_pod_and_removed_at_the_end():
+    model = Model(job(schedulingPolicy={"minAvailable": 2, "queue": "research"}))
+    await model.settle()
+    kinds = [action.kind for action in model.done if isinstance(action, Create)]
+    assert kinds[0] is Kind.POD_GROUP
+    assert model.manifests["mnist-uid-o"]["spec"] == {"minMember": 2, "queue": "research"}
+    for index in range(2):
+        model.end(f"mnist-worker-{index}", 0)
+    await model.settle()
+    assert not model.groups
+
+
+async def test_volcano_asked_for_but_not_installed_is_said():
+    model = Model(job(schedulingPolicy={}))
+    model.gang_scheduler = False
+    await model.step()
+    assert model.status.reason == "VolcanoMissing"
+    assert not model.pods
+
+
+async def test_a_job_too_large_for_its_environment_is_refused_before_any_pod():
+    model = Model(job(workers=9000))
+    await model.step()
+    assert model.status.reason == "EnvironmentTooLarge"
+    assert not model.pods
+
+
+async def test_a_waiting_pod_is_woken_again_after_three_seconds_and_then_left_alone():
+    model = Model(job(workers=1))
+    await model.step()
+    model.tick()
+    await model.step()
+    for _ in range(5):
+        model.now += 3.1
+        await model.step()
+    assert [action.times for action in model.done if isinstance(action, Wake)] == [1, 2]
+
+
+async def test_the_finalizer_of_paddle_operator_is_removed_on_sight():
+    made = job()
+    left = made.metadata.model_copy(
+        update={"finalizers": ("finalizers.paddlepaddle.org",), "deletionTimestamp": "2027-01-15T08:00:00Z"}
+    )
+    model = Model(made.model_copy(update={"metadata": left}))
+    await model.step()
+    assert model.job.metadata.finalizers == ()
+    assert not model.pods
+
+
+async def test_a_users_own_variable_wins_and_that_is_said():
+    mine = template(env=[{"name": "PADDLE_PORT", "value": "9999"}])
+    model = await running(worker_={"template": mine})
+    env = model.manifests["mnist-worker-0"]["spec"]["containers"][0]["env"]
+    assert [one["value"] for one in env if one["name"] == "PADDLE_PORT"] == ["9999"]
+    assert any("PADDLE_PORT" in event.message for event in model.events if isinstance(event, Announce))
+
+
+def test_the_builder_makes_a_valid_file():
+    from paddlejob.api.validate import faults
+
+    assert faults(document(ps=2, heter=1)) == []
