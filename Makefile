@@ -67,9 +67,9 @@ verify: setup ## fail where a generated file is not what would be generated
 	@$(BIN)/python -m tools.generate --check
 
 bench: setup ## ratios against a floor, in one run
-	@$(BIN)/python bench/operator.py
-	@$(BIN)/python bench/local.py
-	@$(BIN)/python bench/data.py
+	@$(BIN)/python -m bench.operator
+	@$(BIN)/python -m bench.local
+	@$(BIN)/python -m bench.data
 
 lock: setup ## choose newer versions of what we depend on
 	@$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-header --extra aws --extra paddle --group dev \

@@ -110,7 +110,7 @@ def any_world(draw) -> tuple:
             role,
             index,
             draw(st.sampled_from([*PodPhase])),
-            attempt=draw(st.integers(1, 3)),
+            attempt=draw(st.integers(1, max(1, attempt))),
             deletion_due=draw(st.sampled_from([None, NOON - 60, NOON + 60])),
             disrupted=draw(st.booleans()),
             trouble=draw(st.sampled_from(["", "Unschedulable", "OOMKilled", "Evicted"])),

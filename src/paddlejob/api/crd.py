@@ -81,7 +81,7 @@ def job_schema() -> Schema:
         "x-kubernetes-int-or-string": True
     }
     spec["x-kubernetes-validations"] = _validations("spec") + [
-        {"rule": rule.cel, "messageExpression": rule.message, "fieldPath": rule.field} for rule in CHANGE_RULES
+        {"rule": rule.cel, "message": rule.message, "fieldPath": rule.field} for rule in CHANGE_RULES
     ]
     status = structural(Status)
     status["properties"]["conditions"] |= {
@@ -105,7 +105,7 @@ def job_schema() -> Schema:
 
 def _validations(level: str) -> list[Schema]:
     return [
-        {"rule": rule.cel, "messageExpression": rule.message} | ({"fieldPath": rule.field} if rule.field else {})
+        {"rule": rule.cel, "message": rule.message} | ({"fieldPath": rule.field} if rule.field else {})
         for rule in RULES
         if rule.level == level
     ]

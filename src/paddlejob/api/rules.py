@@ -21,7 +21,7 @@ ROLES = ("ps", "worker", "heter")
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule about one object. `message` is a CEL expression that yields the words of the fault."""
+    """A rule about one object. `field` is where the API server says the fault is."""
 
     level: str
     cel: str
@@ -74,22 +74,29 @@ def _name_suits_a_service(job: Obj) -> str | None:
     name = job["metadata"]["name"]
     if job["spec"].get("intranet") != "Service" or re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name):
         return None
-    return (
-        "metadata.name: with intranet Service it becomes the name of Services, so it must start with a letter and "
-        "have only lower-case letters, digits and '-'; rename the job or use intranet PodIP"
-    )
+    return f"metadata.name: {_SERVICE_NAME}"
+
+
+_SERVICE_NAME = (
+    "with intranet Service it becomes the name of Services, so it must start with a letter and have only lower-case "
+    "letters, digits and -; rename the job or use intranet PodIP"
+)
 
 
 def _has_worker(spec: Obj) -> str | None:
     if "worker" in spec:
         return None
-    return "spec.worker: is missing; every job needs workers, beside ps and heter too"
+    return f"spec.worker: {_NO_WORKER}"
+
+
+_NO_WORKER = "is missing; every job needs workers, beside ps and heter too"
+_NO_SERVERS = "is missing; a job with heter needs parameter servers too"
 
 
 def _heter_has_servers(spec: Obj) -> str | None:
     if "heter" not in spec or "ps" in spec:
         return None
-    return "spec.ps: is missing; a job with heter needs parameter servers too"
+    return f"spec.ps: {_NO_SERVERS}"
 
 
 def _one_clean_policy(spec: Obj) -> str | None:
@@ -121,42 +128,27 @@ def _within_bounds(role: Obj) -> str | None:
 
 
 _CEL_TOTAL = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
-_CEL_FEWEST = "(has(self.requests) ? self.requests : 1)"
 
 RULES = (
     Rule(
         "root",
         f"{_CEL_LONGEST} <= {NAME_LIMIT}",
-        f"'metadata.name: is too long: pod and Service names may have {NAME_LIMIT} characters, and those of this "
-        f"job would have ' + string({_CEL_LONGEST}) + '; shorten it'",
+        "metadata.name: is too long: the names of pods and Services are made from it (NAME-worker-0) and may have "
+        f"{NAME_LIMIT} characters; shorten it",
         _name_fits,
     ),
     Rule(
         "root",
         "self.spec.intranet != 'Service' || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-        "'metadata.name: with intranet Service it becomes the name of Services, so it must start with a letter and "
-        "have only lower-case letters, digits and -; rename the job or use intranet PodIP'",
+        f"metadata.name: {_SERVICE_NAME}",
         _name_suits_a_service,
     ),
-    Rule(
-        "spec",
-        "has(self.worker)",
-        "'is missing; every job needs workers, beside ps and heter too'",
-        _has_worker,
-        ".worker",
-    ),
-    Rule(
-        "spec",
-        "!has(self.heter) || has(self.ps)",
-        "'is missing; a job with heter needs parameter servers too'",
-        _heter_has_servers,
-        ".ps",
-    ),
+    Rule("spec", "has(self.worker)", _NO_WORKER, _has_worker, ".worker"),
+    Rule("spec", "!has(self.heter) || has(self.ps)", _NO_SERVERS, _heter_has_servers, ".ps"),
     Rule(
         "spec",
         "!has(self.cleanPolicy) || !has(self.cleanPodPolicy) || self.cleanPolicy == self.cleanPodPolicy",
-        "'is ' + self.cleanPolicy + ', but cleanPodPolicy is ' + self.cleanPodPolicy + "
-        "', and both mean the same; remove cleanPolicy'",
+        "differs from cleanPodPolicy, and both mean the same; remove cleanPolicy",
         _one_clean_policy,
         ".cleanPolicy",
     ),
@@ -164,20 +156,20 @@ RULES = (
         "spec",
         "!has(self.schedulingPolicy) || !has(self.schedulingPolicy.minAvailable) || "
         f"self.schedulingPolicy.minAvailable <= {_CEL_TOTAL}",
-        f"'minAvailable is ' + string(self.schedulingPolicy.minAvailable) + ', more than the ' + "
-        f"string({_CEL_TOTAL}) + ' pods of the job; lower it or leave it out for all'",
+        "minAvailable is more than the pods of the job; lower it or leave it out for all",
         _gang_can_fit,
         ".schedulingPolicy",
     ),
     Rule(
         "role",
-        f"self.replicas >= {_CEL_FEWEST} && (!has(self.limits) || self.replicas <= self.limits)",
-        f"'is ' + string(self.replicas) + ', outside ' + string({_CEL_FEWEST}) + ' to ' + "
-        "(has(self.limits) ? string(self.limits) : 'any') + '; set it in that range or widen requests and limits'",
+        "(!has(self.requests) || self.requests <= self.replicas) && "
+        "(!has(self.limits) || self.replicas <= self.limits)",
+        "is outside requests to limits; set it in that range or widen requests and limits",
         _within_bounds,
         ".replicas",
     ),
 )
+"""Words are fixed: an expression with string(number) in it is over the API server's cost limit."""
 
 SUSPENDED_ONLY = "can be changed only while the job is suspended; set spec.suspend to true first"
 
@@ -190,7 +182,7 @@ def _fixed(field: str) -> ChangeRule:
         return f"spec.{field}: {words}" if new.get(field) != old.get(field) else None
 
     cel = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
-    return ChangeRule(cel, f"'{words}'", check, f".{field}")
+    return ChangeRule(cel, words, check, f".{field}")
 
 
 def _role_fixed(role: str) -> ChangeRule:
@@ -212,7 +204,7 @@ def _role_fixed(role: str) -> ChangeRule:
         for field in fields
     )
     cel = f"has(self.{role}) == has(oldSelf.{role}) && (!has(self.{role}) || ({equal}))"
-    return ChangeRule(cel, f"'{words}'", check, f".{role}")
+    return ChangeRule(cel, words, check, f".{role}")
 
 
 def _template_fixed(role: str) -> ChangeRule:
@@ -226,7 +218,7 @@ def _template_fixed(role: str) -> ChangeRule:
         f"oldSelf.suspend || !has(self.{role}) || !has(oldSelf.{role}) || "
         f"self.{role}.template == oldSelf.{role}.template"
     )
-    return ChangeRule(cel, f"'template {SUSPENDED_ONLY}'", check, f".{role}")
+    return ChangeRule(cel, f"template {SUSPENDED_ONLY}", check, f".{role}")
 
 
 def _scalable(new: Obj, old: Obj) -> str | None:
@@ -249,7 +241,7 @@ CHANGE_RULES = (
     ChangeRule(
         "oldSelf.suspend || self.elastic >= 1 || !has(self.worker) || !has(oldSelf.worker) || "
         "self.worker.replicas == oldSelf.worker.replicas",
-        f"'{_NOT_ELASTIC}'",
+        _NOT_ELASTIC,
         _scalable,
         ".worker",
     ),

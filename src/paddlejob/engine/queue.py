@@ -94,6 +94,7 @@ class KeyedQueue(Generic[K]):
         if due >= self._due.get(key, due + 1):
             return
         self._due[key] = due
+        # One that is being worked on is pushed when its turn ends.
         if key not in self._working:
             self._push(key, due)
 
@@ -118,7 +119,7 @@ class KeyedQueue(Generic[K]):
     def _is_stale(self, asked: tuple[float, int, K]) -> bool:
         """Asked for earlier since, or worked on meanwhile."""
         due, _, key = asked
-        return key in self._working or self._due.get(key) != due
+        return self._due.get(key) != due
 
     async def _wait(self, seconds: float | None) -> None:
         self._changed.clear()

@@ -9,7 +9,7 @@ import signal
 import socket
 import time
 import uuid
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
 from paddlejob.engine.backend import Key
@@ -40,26 +40,30 @@ class Options:
     lease_seconds: float = 15.0
 
 
-async def run(access: Access, options: Options) -> int:
-    """Run until told to stop (0), or until another replica has taken over (1)."""
+async def run(access: Access, options: Options) -> None:
+    """Run until told to stop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     metrics, health = Metrics(), Health()
     async with serving(health, metrics.registry, options.metrics, options.probes):
-        working = asyncio.create_task(_lead(access, options, metrics, health))
+        working = asyncio.create_task(_work_for_ever(access, options, metrics, health))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if not working.done():
             log.info("stopping")
             working.cancel()
-        try:
+        with suppress(asyncio.CancelledError):
             await working
-        except asyncio.CancelledError:
-            return 0
-        return 1
+
+
+async def _work_for_ever(access: Access, options: Options, metrics: Metrics, health: Health) -> None:
+    """Lead; and when the lease was lost (the API server was away, another took over), stand by to lead again."""
+    while True:
+        health.standby = True
+        await _lead(access, options, metrics, health)
 
 
 async def _lead(access: Access, options: Options, metrics: Metrics, health: Health) -> None:
@@ -110,7 +114,7 @@ async def _work(client: Client, options: Options, metrics: Metrics, health: Heal
         working = tasks.create_task(queue.run(turn, JOBS_AT_ONCE))
         if lease is not None:
             await lease.lost()
-            log.error("another replica leads now; ending")
+            log.error("the lease is lost; standing by")
             for task in (*watching, working):
                 task.cancel()
 

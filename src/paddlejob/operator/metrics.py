@@ -19,6 +19,7 @@ from paddlejob.kube.resource import Resource
 class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._jobs: _Jobs | None = None
         self._requests = Counter(
             "paddlejob_api_requests",
             "Requests to the API server.",
@@ -46,7 +47,11 @@ class Metrics:
         self._errors.inc()
 
     def watch(self, jobs: Cache[PaddleJob | None], queue: KeyedQueue[Key]) -> None:
-        self.registry.register(_Jobs(jobs, queue))
+        """Count these from now on, instead of those of an earlier term as leader."""
+        if self._jobs:
+            self.registry.unregister(self._jobs)
+        self._jobs = _Jobs(jobs, queue)
+        self.registry.register(self._jobs)
 
 
 class _Jobs(Collector):

@@ -64,7 +64,7 @@ def fill_missing(s: Situation) -> Plan | None:
         return None
     refusal = max(s.world.refusals, key=lambda one: one.at, default=None)
     if refusal is None:
-        reason, message = "Created", "pods are being created"
+        reason, message = "PodsNotReady", "pods are being created"
     else:
         reason, message = reasons.refused(refusal)
     phase = Phase.RESTARTING if s.status.phase is Phase.RESTARTING else Phase.PENDING

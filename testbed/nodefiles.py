@@ -1,0 +1,92 @@
+"""The configuration files of a node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed.baseimages import PAUSE
+from testbed.certificates import Pair
+from testbed.dns import DOMAIN, SERVICE_ADDRESS
+from testbed.packages import CNI_PLUGINS
+
+RUNTIME_SOCKET = "/run/containerd/containerd.sock"
+
+
+def containerd(directory: Path, images: Path, registry: str) -> Path:
+    """containerd with a root that is kept; every image of every registry comes from ours."""
+    hosts = directory / "certs.d/_default/hosts.toml"
+    hosts.parent.mkdir(parents=True, exist_ok=True)
+    hosts.write_text(
+        f'server = "http://{registry}"\n[host."http://{registry}"]\n  capabilities = ["pull", "resolve"]\n'
+    )
+    cri = '[plugins."io.containerd.grpc.v1.cri"'
+    return _save(
+        directory / "containerd.toml",
+        "version = 2\n"
+        f'root = "{images}"\n'
+        f'state = "{Path(RUNTIME_SOCKET).parent}"\n'
+        f'[grpc]\naddress = "{RUNTIME_SOCKET}"\n'
+        f'[plugins."io.containerd.internal.v1.opt"]\npath = "{directory / "opt"}"\n'
+        f'{cri}]\nsandbox_image = "{PAUSE}"\n'
+        # Without it every sandbox dies on a machine where we lack CAP_SYS_RESOURCE.
+        "restrict_oom_score_adj = true\n"
+        f'{cri}.cni]\nbin_dir = "{CNI_PLUGINS}"\nconf_dir = "{directory / "cni"}"\n'
+        f'{cri}.registry]\nconfig_path = "{directory / "certs.d"}"\n',
+    )
+
+
+def cni(directory: Path, subnet: str) -> Path:
+    """Pods on a bridge of the node; no masquerading, so that they see each other's addresses across nodes."""
+    bridge = {
+        "type": "bridge",
+        "bridge": "cni0",
+        "isGateway": True,
+        "ipMasq": False,
+        "hairpinMode": True,
+        "ipam": {
+            "type": "host-local",
+            "ranges": [[{"subnet": subnet}]],
+            "routes": [{"dst": "0.0.0.0/0"}],
+        },
+    }
+    portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
+    document = {"cniVersion": "0.4.0", "name": "pods", "plugins": [bridge, portmap]}
+    (directory / "cni").mkdir(exist_ok=True)
+    return _save(directory / "cni/pods.conflist", json.dumps(document))
+
+
+def kubelet(directory: Path, cgroup: str, authority: Path, serving: Pair, reserved_memory: int) -> Path:
+    """The kubelet's configuration: quick to notice, and content with a part of this machine."""
+    document: dict[str, Any] = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": f"unix://{RUNTIME_SOCKET}",
+        "authentication": {"x509": {"clientCAFile": str(authority)}},
+        # With an address in it; else exec and logs fail on the certificate.
+        "tlsCertFile": str(serving.certificate),
+        "tlsPrivateKeyFile": str(serving.key),
+        "clusterDNS": [SERVICE_ADDRESS],
+        "clusterDomain": DOMAIN,
+        "resolvConf": str(_save(directory / "resolv.conf", "")),
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{cgroup}",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "enforceNodeAllocatable": [],
+        "systemReserved": {"memory": str(reserved_memory)},
+        "makeIPTablesUtilChains": False,
+        "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        "imageGCHighThresholdPercent": 100,
+        "serializeImagePulls": False,
+        "nodeLeaseDurationSeconds": 4,
+    }
+    return _save(directory / "kubelet.yaml", yaml.safe_dump(document))
+
+
+def _save(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

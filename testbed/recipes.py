@@ -1,0 +1,102 @@
+"""Which binary is made from which Go module."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+DEFAULT_KUBERNETES = "v1.36.3"
+KUBERNETES_PARTS = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kube-proxy",
+    "kubelet",
+    "kubectl",
+)
+COREDNS_PLUGINS = ("bind", "errors", "kubernetes", "loadbalance")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A Go package of a module at a version, or a main program of ours that uses that module."""
+
+    name: str
+    module: str
+    version: str
+    package: str
+    main: str = ""
+    ldflags: str = "-s -w"
+
+
+def recipe(name: str) -> Recipe:
+    """How to make the binary `name`; KeyError if there is no such binary."""
+    if name in KUBERNETES_PARTS:
+        return _kubernetes(name, kubernetes_version())
+    return _OTHERS[name]
+
+
+def names() -> list[str]:
+    return [*KUBERNETES_PARTS, *_OTHERS]
+
+
+@cache
+def kubernetes_version() -> str:
+    """K8S_VERSION, else that of the user's own binaries, else the one we test with."""
+    if chosen := os.environ.get("K8S_VERSION"):
+        return "v" + chosen.removeprefix("v")
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets and (server := Path(assets, "kube-apiserver")).exists():
+        said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
+        return said.split()[-1]
+    return DEFAULT_KUBERNETES
+
+
+def _kubernetes(name: str, version: str) -> Recipe:
+    # Without its version the server calls itself v0.0.0, and clients complain.
+    major, minor = version.removeprefix("v").split(".")[:2]
+    stamp = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    stamps = [f"-X k8s.io/component-base/version.{key}={value}" for key, value in stamp.items()]
+    return Recipe(
+        name,
+        module="k8s.io/kubernetes",
+        version=version,
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        ldflags=" ".join(["-s -w", *stamps]),
+    )
+
+
+def _main(imports: list[str], call: str) -> str:
+    lines = "\n".join(f"\t{line}" for line in imports)
+    return f"package main\n\nimport (\n{lines}\n)\n\nfunc main() {{ {call} }}\n"
+
+
+_ETCD_MAIN = _main(['"os"', '"go.etcd.io/etcd/server/v3/etcdmain"'], "etcdmain.Main(os.Args)")
+_COREDNS_MAIN = _main(
+    [
+        '"github.com/coredns/coredns/coremain"',
+        *(f'_ "github.com/coredns/coredns/plugin/{plugin}"' for plugin in COREDNS_PLUGINS),
+    ],
+    "coremain.Run()",
+)
+
+_OTHERS = {
+    one.name: one
+    for one in (
+        # The root module of etcd does not build from outside: its replaces are local.
+        Recipe("etcd", "go.etcd.io/etcd/server/v3", "v3.6.8", ".", _ETCD_MAIN),
+        Recipe("kwok", "sigs.k8s.io/kwok", "v0.7.0", "sigs.k8s.io/kwok/cmd/kwok"),
+        Recipe("coredns", "github.com/coredns/coredns", "v1.12.4", ".", _COREDNS_MAIN),
+        Recipe("vc-scheduler", "volcano.sh/volcano", "v1.10.0", "volcano.sh/volcano/cmd/scheduler"),
+        Recipe(
+            "vc-controller-manager",
+            "volcano.sh/volcano",
+            "v1.10.0",
+            "volcano.sh/volcano/cmd/controller-manager",
+        ),
+        Recipe("helm", "helm.sh/helm/v3", "v3.18.6", "helm.sh/helm/v3/cmd/helm"),
+    )
+}

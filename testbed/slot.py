@@ -1,0 +1,38 @@
+"""A place in the cache that one cluster at a time may use."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+from pathlib import Path
+from typing import IO
+
+from testbed.build import cache_directory
+
+
+class Slot:
+    """The first free place: `number` tells clusters on one machine apart, `directory` outlives the cluster."""
+
+    def __init__(self) -> None:
+        self.number, self._lock = _take_first_free()
+        self.directory = _directory(self.number)
+
+    def release(self) -> None:
+        self._lock.close()
+
+
+def _take_first_free() -> tuple[int, IO[str]]:
+    for number in itertools.count():
+        _directory(number).mkdir(parents=True, exist_ok=True)
+        lock = (_directory(number) / "lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+        else:
+            return number, lock
+    raise AssertionError("unreachable: there is always another number")
+
+
+def _directory(number: int) -> Path:
+    return cache_directory() / "clusters" / str(number)

@@ -1,0 +1,2 @@
+from testbed.fixtures import *  # noqa: F403
+from tests.support.operator_fixtures import *  # noqa: F403

@@ -1,0 +1,42 @@
+"""Words that the stories here share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from paddlejob.kube.resource import Object
+
+LONG = 120.0
+
+
+def configmap(name: str, namespace: str, **data: str) -> Object:
+    return {"metadata": {"name": name, "namespace": namespace, "labels": {"app": "test"}}, "data": data}
+
+
+def pod(name: str, namespace: str, **labels: str) -> Object:
+    return {
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {"containers": [{"name": "paddle", "image": "none"}]},
+    }
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(LONG):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+@contextlib.asynccontextmanager
+async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Run something beside the story and cancel it at the end; it must not have ended by itself."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+        if task.done() and not task.cancelled():
+            task.result()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])

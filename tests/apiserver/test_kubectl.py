@@ -1,0 +1,106 @@
+"""What a user sees and does with kubectl alone."""
+
+from __future__ import annotations
+
+import asyncio
+
+from testbed.controlplane import ControlPlane
+from tests.support.operator_process import OperatorProcess
+from tests.support.operator_stage import OperatorStage
+
+
+async def kubectl(plane: ControlPlane, *args: str) -> str:
+    done = await asyncio.to_thread(plane.kubectl, *args)
+    return str(done.stdout)
+
+
+async def test_a_finished_job_whose_servers_still_run_looks_as_in_the_first_document(
+    stage: OperatorStage, installed: ControlPlane
+):
+    await stage.submit(ps=2, workers=2, cleanPodPolicy="Never")
+    await stage.until(phase="Running")
+    for index in range(2):
+        await stage.exit(f"story-worker-{index}", 0)
+    await stage.until(phase="Completed", worker_running=0)
+    header, row = (await kubectl(installed, "get", "pdj", "-n", stage.namespace)).splitlines()
+    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
+    assert row.split()[:5] == ["story", "Completed", "PS", "2/2", "0/2"]
+    wide = (await kubectl(installed, "get", "pdj", "-n", stage.namespace, "-o", "wide")).splitlines()
+    assert wide[0].split()[6:] == ["REASON", "MESSAGE"]
+    assert "all 2 workers succeeded" in wide[1]
+
+
+async def test_kubectl_waits_for_completion(stage: OperatorStage, installed: ControlPlane):
+    await stage.submit(workers=1)
+    waiting = asyncio.create_task(
+        kubectl(installed, "wait", "-n", stage.namespace, "pdj/story", "--for=condition=Completed", "--timeout=60s")
+    )
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 0)
+    assert "condition met" in await waiting
+
+
+async def test_kubectl_scales_an_elastic_job(stage: OperatorStage, installed: ControlPlane):
+    await stage.submit(workers=2, elastic=1)
+    await stage.until(phase="Running", worker_ready="2/2")
+    await kubectl(installed, "scale", "-n", stage.namespace, "pdj/story", "--replicas=3")
+    await stage.until(phase="Running", worker_ready="3/3")
+    selector = (await stage.status())["selector"]
+    listed = await kubectl(installed, "get", "pods", "-n", stage.namespace, "-l", selector, "-o", "name")
+    assert len(listed.split()) == 3
+
+
+async def test_the_operator_counts_and_says_how_it_is(stage: OperatorStage, operator: OperatorProcess):
+    await stage.submit(workers=1)
+    await stage.until(phase="Running")
+    counted = operator.ask("/metrics")
+    assert 'paddlejob_jobs{phase="Running"}' in counted
+    assert 'paddlejob_api_requests_total{code="201",resource="pods",verb="create"}' in counted
+    assert "paddlejob_reconcile_seconds_count" in counted
+    assert "paddlejob_queue_depth" in counted
+    assert (operator.ask("/healthz"), operator.ask("/readyz")) == ("ok", "ok")
+
+
+async def test_a_job_of_paddle_operator_with_its_finalizer_can_be_deleted(stage: OperatorStage):
+    from paddlejob.errors import NotFound
+    from paddlejob.operator.resources import PADDLEJOBS
+    from tests.support.builders import document
+
+    made = document("story", cleanPolicy="OnFailed", elastic=1)
+    made["metadata"] |= {"namespace": stage.namespace, "finalizers": ["finalizers.paddlepaddle.org"]}
+    await stage.client.create(PADDLEJOBS, made)
+    await stage.client.delete(PADDLEJOBS, "story", stage.namespace)
+    for _ in range(200):
+        try:
+            await stage.job()
+        except NotFound:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("the job is still there")
+
+
+async def test_the_operator_may_do_just_what_its_account_says(stage: OperatorStage, installed: ControlPlane):
+    account = "--as=system:serviceaccount:paddle-system:paddle-controller-manager"
+
+    def may(*what: str) -> bool:
+        return installed.kubectl("auth", "can-i", *what, account, check=False).stdout.strip() == "yes"
+
+    assert may("create", "pods", "-n", stage.namespace)
+    assert not may("get", "secrets", "-n", stage.namespace)
+    assert not may("patch", "nodes")
+    assert not may("create", "deployments.apps", "-n", stage.namespace)
+    assert not may("update", "leases.coordination.k8s.io", "-n", stage.namespace)
+
+
+async def test_a_job_whose_time_to_live_is_over_goes_with_all_it_owns(stage: OperatorStage, installed: ControlPlane):
+    await stage.submit(workers=1, ttlSecondsAfterFinished=1, cleanPodPolicy="Never")
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 0)
+    for _ in range(300):
+        left = await kubectl(
+            installed, "get", "pdj,pods,configmaps", "-n", stage.namespace, "-o", "name", "--ignore-not-found"
+        )
+        if "story" not in left:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"left: {left}")

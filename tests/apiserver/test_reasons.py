@@ -1,0 +1,200 @@
+"""Why a job does not run stands on the job itself, in words, and in an event: the first line says what to do next."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import pytest
+
+from paddlejob.kube.resource import EVENTS
+from testbed.controlplane import ControlPlane
+from tests.support.builders import IMAGE
+from tests.support.operator_stage import OperatorStage
+
+QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": "1"}}}
+POD_GROUP_CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "podgroups.scheduling.volcano.sh"},
+    "spec": {
+        "group": "scheduling.volcano.sh",
+        "scope": "Namespaced",
+        "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup", "listKind": "PodGroupList"},
+        "versions": [
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+async def events(stage: OperatorStage, reason: str) -> list[dict[str, Any]]:
+    """Events about the job; they are written in the background, so one is waited for."""
+    ends = time.monotonic() + 15
+    while True:
+        found = [
+            one
+            for one in await stage.client.list(EVENTS, stage.namespace)
+            if one["involvedObject"]["kind"] == "PaddleJob" and one["reason"] == reason
+        ]
+        if found or time.monotonic() > ends:
+            return found
+        await asyncio.sleep(0.1)
+
+
+async def expect(stage: OperatorStage, reason: str, *words: str, **more: Any) -> None:
+    status = await stage.until(reason=reason, **more)
+    first_line = status["message"].splitlines()[0]
+    for word in words:
+        assert word in first_line
+    assert await events(stage, reason), "and no event says it"
+
+
+def apply(plane: ControlPlane, namespace: str, manifest: dict[str, Any]) -> None:
+    plane.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(manifest))
+
+
+async def pods_made(stage: OperatorStage, count: int = 2) -> list[str]:
+    stage.kubelet.frozen = True
+    ends = time.monotonic() + 30
+    while len(made := await stage.pods()) < count:
+        assert time.monotonic() < ends, await stage.status()
+        await asyncio.sleep(0.1)
+    return sorted(made)
+
+
+async def test_unschedulable(stage: OperatorStage):
+    stage.kubelet.frozen = True
+    await stage.submit()
+    for pod in await pods_made(stage):
+        await stage.kubelet.not_placed(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
+    await expect(stage, "Unschedulable", "2 of 2 pods fit on no node", "add nodes", "Insufficient nvidia.com/gpu")
+
+
+async def test_image_cannot_be_pulled(stage: OperatorStage):
+    stage.kubelet.frozen = True
+    await stage.submit()
+    pod = (await pods_made(stage))[0]
+    await stage.kubelet.wait_with(pod, "ImagePullBackOff", f'Back-off pulling image "{IMAGE}"')
+    await expect(stage, "ImagePullFailed", pod, "check its name", IMAGE)
+
+
+async def test_missing_claim(stage: OperatorStage):
+    stage.kubelet.frozen = True
+    await stage.submit()
+    for pod in await pods_made(stage):
+        await stage.kubelet.not_placed(pod, 'persistentvolumeclaim "nfs-pvc" not found')
+    await expect(stage, "VolumeMissing", "nfs-pvc", "create it")
+
+
+async def test_quota_exceeded_then_freed(stage: OperatorStage, installed: ControlPlane):
+    apply(installed, stage.namespace, QUOTA)
+    await asyncio.sleep(1)
+    await stage.submit(workers=3)
+    await expect(stage, "QuotaExceeded", "quota", "story-worker-")
+    installed.kubectl("delete", "-n", stage.namespace, "resourcequota", "small")
+    await stage.until(phase="Running", worker_ready="3/3")
+
+
+async def test_admission_refused(stage: OperatorStage, installed: ControlPlane):
+    installed.kubectl("label", "namespace", stage.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    await stage.submit()
+    await expect(stage, "AdmissionRefused", "the cluster refused story-worker-0", "violates PodSecurity")
+    assert await stage.pods() == {}, "after the first refusal no other is tried"
+
+
+async def test_a_name_that_another_has(stage: OperatorStage, installed: ControlPlane):
+    other = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "story-worker-1"},
+        "spec": {"containers": [{"name": "x", "image": "x", "envFrom": [{"configMapRef": {"name": "never"}}]}]},
+    }
+    apply(installed, stage.namespace, other)
+    await stage.submit()
+    await expect(stage, "NameTaken", "story-worker-1", "rename the job")
+    installed.kubectl("delete", "-n", stage.namespace, "pod", "story-worker-1", "--force")
+    await stage.until(phase="Running")
+
+
+async def test_crash_loop(stage: OperatorStage):
+    await stage.submit(backoffLimit=2, workers=1)
+    for restart in range(3):
+        await stage.until(phase="Running", restarts=restart)
+        await stage.exit("story-worker-0", 1, words="Traceback ...\nKeyError: 'label'")
+    await expect(stage, "BackoffLimitExceeded", "failed 3 times", "see its log", phase="Failed")
+    assert "KeyError: 'label'" in (await stage.status())["message"]
+
+
+async def test_out_of_memory(stage: OperatorStage):
+    await stage.submit(backoffLimit=1, workers=1)
+    await stage.until(phase="Running")
+    await stage.kubelet.exit("story-worker-0", 137, reason="OOMKilled")
+    assert "resources.limits.memory" in (await events(stage, "OutOfMemory"))[0]["message"]
+    await stage.until(phase="Running", restarts=1)
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("TerminationByKubelet", "Evicted"),
+        ("DeletionByTaintManager", "NodeLost"),
+        ("PreemptionByScheduler", "Preempted"),
+    ],
+)
+async def test_disruptions(stage: OperatorStage, condition: str, reason: str):
+    await stage.submit(backoffLimit=0)
+    await stage.until(phase="Running")
+    await stage.kubelet.fail("story-worker-1", "Evicted", "The node was low on resource: memory.", condition)
+    told = await events(stage, reason)
+    assert "story-worker-1" in told[0]["message"]
+    assert "not counted as a failure" in told[0]["message"]
+    await stage.until(phase="Running", disruptions=1, restarts=0)
+
+
+async def test_a_deletion_by_someone_else_is_a_disruption(stage: OperatorStage, installed: ControlPlane):
+    await stage.submit(ps=1, backoffLimit=0)
+    await stage.until(phase="Running")
+    installed.kubectl("delete", "pod", "-n", stage.namespace, "story-ps-0", "--force")
+    await stage.until(phase="Running", disruptions=1, restarts=0)
+
+
+async def test_volcano(stage: OperatorStage, installed: ControlPlane):
+    """Asked for and not installed; installed and the gang not admitted; admitted."""
+    await stage.submit(schedulingPolicy={"queue": "research"})
+    await expect(stage, "VolcanoMissing", "install Volcano")
+    installed.kubectl("create", "-f", "-", input=json.dumps(POD_GROUP_CRD))
+    stage.kubelet.frozen = True
+    try:
+        for pod in await _with_patience(stage):
+            await stage.kubelet.not_placed(pod, "pod group is not ready, 2 Pending, 2 minAvailable")
+        await expect(stage, "GangNotAdmitted", "free resources in its queue", "2 minAvailable")
+        listed = installed.kubectl("get", "podgroups", "-n", stage.namespace, "-o", "json").stdout
+        group = json.loads(listed)["items"][0]
+        assert group["spec"] == {"minMember": 2, "queue": "research"}
+        stage.kubelet.hold.clear()
+        stage.kubelet.frozen = False
+        await stage.until(phase="Running")
+        for index in range(2):
+            await stage.exit(f"story-worker-{index}", 0)
+        await stage.until(phase="Completed")
+        left = installed.kubectl("get", "podgroups", "-n", stage.namespace, "-o", "name").stdout
+        assert left == "", "our own group goes with the pods"
+    finally:
+        installed.kubectl("delete", "crd", "podgroups.scheduling.volcano.sh")
+
+
+async def _with_patience(stage: OperatorStage) -> list[str]:
+    """That Volcano appeared is noticed within half a minute."""
+    ends = time.monotonic() + 60
+    while len(made := await stage.pods()) < 2:
+        assert time.monotonic() < ends, await stage.status()
+        await asyncio.sleep(0.5)
+    return sorted(made)

@@ -1,0 +1,234 @@
+"""The operator is killed, frozen and cut off, the API server goes away and comes back: jobs end as they should."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from paddlejob.errors import KubeError, NotFound
+from paddlejob.kube.access import find_access
+from paddlejob.kube.client import Client
+from paddlejob.kube.resource import CONFIGMAPS, PODS
+from paddlejob.operator.resources import PADDLEJOBS
+from testbed.controlplane import ControlPlane
+from tests.support.builders import document
+from tests.support.kubelet import Kubelet
+from tests.support.operator_fixtures import ACCOUNT, install
+from tests.support.operator_process import OperatorProcess
+from tests.support.operator_stage import OperatorStage
+
+LEASE = ("--leader-elect", "--lease-seconds=3")
+JOBS = 20
+
+
+@pytest.fixture(scope="module")
+def own_plane() -> Iterator[ControlPlane]:
+    """A control plane that these tests may harm."""
+    with ControlPlane() as plane:
+        install(plane)
+        yield plane
+
+
+@pytest.fixture
+def own_namespace(own_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
+    name = f"n-{abs(hash(request.node.name)) % 10**8}"
+    own_plane.create_namespace(name)
+    return name
+
+
+@pytest.fixture
+async def client(own_plane: ControlPlane) -> AsyncIterator[Client]:
+    async with Client(find_access(str(own_plane.kubeconfig))) as client:
+        yield client
+
+
+@pytest.fixture
+async def own_stage(client: Client, own_namespace: str) -> AsyncIterator[OperatorStage]:
+    async with Kubelet(client, own_namespace) as kubelet:
+        yield OperatorStage(client, kubelet, own_namespace)
+
+
+@pytest.fixture
+def new_operator(own_plane: ControlPlane, own_namespace: str, tmp_path: Path) -> Iterator[OperatorProcess]:
+    process = OperatorProcess(
+        Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log", *LEASE, "--leader-namespace=paddle-system"
+    )
+    process.start()
+    yield process
+    process.stop()
+
+
+async def test_a_job_deleted_while_the_operator_is_down_vanishes_with_all_it_owns(
+    own_stage: OperatorStage, new_operator: OperatorProcess
+):
+    await own_stage.submit(ps=1, workers=2, intranet="Service")
+    await own_stage.until(phase="Running")
+    new_operator.kill()
+    await own_stage.client.delete(PADDLEJOBS, "story", own_stage.namespace, propagation="Background")
+    await own_stage.until_gone("story-ps-0", "story-worker-0", "story-worker-1")
+    ends = time.monotonic() + 60
+    while [
+        one
+        for one in await own_stage.client.list(CONFIGMAPS, own_stage.namespace)
+        if one["metadata"]["name"].startswith("story")
+    ]:
+        assert time.monotonic() < ends
+        await asyncio.sleep(0.2)
+
+
+async def test_a_job_finished_while_the_operator_was_down_is_seen_as_finished(
+    own_stage: OperatorStage, new_operator: OperatorProcess
+):
+    await own_stage.submit(workers=2, cleanPodPolicy="Never")
+    await own_stage.until(phase="Running")
+    new_operator.kill()
+    for index in range(2):
+        await own_stage.exit(f"story-worker-{index}", 0)
+    new_operator.start()
+    await own_stage.until(phase="Completed", restarts=0, disruptions=0)
+
+
+async def test_the_api_server_restarts_and_nothing_is_created_twice(
+    own_stage: OperatorStage, new_operator: OperatorProcess, own_plane: ControlPlane
+):
+    await own_stage.submit(workers=2)
+    await own_stage.until(phase="Running")
+    before = await own_stage.pods()
+    await asyncio.to_thread(own_plane.restart_apiserver)
+    await own_stage.exit("story-worker-0", 0)
+    await own_stage.until(worker_finished="0")
+    after = await own_stage.pods()
+    assert before == after
+    assert new_operator.running
+    await own_stage.exit("story-worker-1", 0)
+    await own_stage.until(phase="Completed", restarts=0, disruptions=0)
+
+
+async def test_a_slow_etcd_is_waited_for(
+    own_stage: OperatorStage, new_operator: OperatorProcess, own_plane: ControlPlane
+):
+    await own_stage.submit(workers=4)
+    await asyncio.sleep(0.3)
+    for _ in range(3):
+        own_plane.pause_etcd()
+        await asyncio.sleep(1.5)
+        own_plane.resume_etcd()
+        await asyncio.sleep(0.2)
+    await own_stage.until(phase="Running", worker_ready="4/4", attempt=1)
+    assert len(await own_stage.pods()) == 4
+
+
+async def test_another_takes_over_when_the_leader_dies(
+    own_stage: OperatorStage, new_operator: OperatorProcess, own_plane: ControlPlane, tmp_path: Path
+):
+    new_operator.until_ready()
+    await own_stage.submit(workers=1)
+    await own_stage.until(phase="Running")
+    second = OperatorProcess(
+        Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log2", *LEASE, "--leader-namespace=paddle-system"
+    )
+    with second:
+        second.until_ready()
+        new_operator.kill()
+        await own_stage.exit("story-worker-0", 0)
+        await own_stage.until(phase="Completed")
+
+
+async def test_a_leader_that_slept_and_wakes_does_no_harm(
+    own_stage: OperatorStage, new_operator: OperatorProcess, own_plane: ControlPlane, tmp_path: Path
+):
+    await own_stage.submit(workers=2, backoffLimit=5)
+    await own_stage.until(phase="Running")
+    new_operator.freeze()
+    second = OperatorProcess(
+        Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log2", *LEASE, "--leader-namespace=paddle-system"
+    )
+    with second:
+        await own_stage.exit("story-worker-0", 1)
+        await own_stage.until(phase="Running", restarts=1)
+        pods = await own_stage.pods()
+        new_operator.thaw()
+        await asyncio.sleep(4)
+        assert await own_stage.pods() == pods
+        await own_stage.until(phase="Running", restarts=1, attempt=2)
+        assert "the lease is lost" in new_operator.log.read_text(), "it notices"
+
+
+async def test_killed_at_random_moments_every_job_ends_as_it_should(
+    client: Client, own_namespace: str, new_operator: OperatorProcess
+):
+    """Twenty jobs, a third of which fail once or for good, while the operator dies again and again."""
+    chance = random.Random(20)
+    fails = {f"job-{number}": (0, 1, 3)[number % 3] for number in range(JOBS)}
+    async with Kubelet(client, own_namespace) as kubelet:
+        for name in fails:
+            made = document(name, ps=1, workers=2, backoffLimit=2, cleanPodPolicy="Always")
+            made["metadata"]["namespace"] = own_namespace
+            await client.create(PADDLEJOBS, made)
+        playing = asyncio.create_task(_play(client, kubelet, own_namespace, dict(fails)))
+        for _ in range(12):
+            await asyncio.sleep(chance.uniform(0.2, 1.6))
+            new_operator.kill()
+            new_operator.start()
+        await asyncio.wait_for(playing, 120)
+        ends = time.monotonic() + 90
+        while open_ := [job for job in await client.list(PADDLEJOBS, own_namespace) if not _finished(job)]:
+            assert time.monotonic() < ends, [job["status"] for job in open_]
+            await asyncio.sleep(0.2)
+        await _until_no_pods(client, own_namespace)
+    for job in await client.list(PADDLEJOBS, own_namespace):
+        name, status = job["metadata"]["name"], job["status"]
+        expected = ("Failed", 2) if fails[name] == 3 else ("Completed", fails[name])
+        assert (status["phase"], status.get("restarts", 0)) == expected, status
+        assert status.get("disruptions", 0) == 0, status
+    left = [one["metadata"]["name"] for one in await client.list(CONFIGMAPS, own_namespace)]
+    assert sum(name.startswith("job-") for name in left) <= JOBS, "at most the last environment of each"
+
+
+def _finished(job: dict) -> bool:
+    return (job.get("status") or {}).get("phase") in ("Completed", "Failed")
+
+
+async def _play(client: Client, kubelet: Kubelet, namespace: str, fails: dict[str, int]) -> None:
+    """End the workers of each attempt: with a failure while the job has some left, else well."""
+    played: set[str] = set()
+    while True:
+        try:
+            jobs = await client.list(PADDLEJOBS, namespace)
+            if all(_finished(job) for job in jobs):
+                return
+            pods = await kubelet.pods()
+        except KubeError:
+            continue
+        for job in jobs:
+            name = job["metadata"]["name"]
+            workers = [
+                pod
+                for pod in pods
+                if pod["metadata"]["name"].startswith(f"{name}-worker-")
+                and pod["status"].get("phase") == "Running"
+                and not pod["metadata"].get("deletionTimestamp")
+            ]
+            if len(workers) < 2 or workers[0]["metadata"]["uid"] in played:
+                continue
+            played.add(workers[0]["metadata"]["uid"])
+            code = 1 if fails[name] else 0
+            fails[name] = max(0, fails[name] - 1)
+            for pod in workers[: 1 if code else 2]:
+                try:
+                    await kubelet.exit(pod["metadata"]["name"], code)
+                except NotFound:
+                    continue
+        await asyncio.sleep(0.1)
+
+
+async def _until_no_pods(client: Client, namespace: str) -> None:
+    ends = time.monotonic() + 60
+    while left := [one["metadata"]["name"] for one in await client.list(PODS, namespace)]:
+        assert time.monotonic() < ends, left
+        await asyncio.sleep(0.2)

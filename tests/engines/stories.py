@@ -1,0 +1,185 @@
+"""The life of a job, told once for every engine. A story knows only its stage: submit, watch, and what befalls pods."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+Object = dict[str, Any]
+
+
+class Stage(Protocol):
+    """A place where a job runs, and a hand that reaches into it."""
+
+    async def submit(self, **options: Any) -> None:
+        """Create the job `story`, as the builders describe it."""
+
+    async def until(self, **expected: Any) -> Object:
+        """Wait until the status shows these fields; a role's count is written worker_running=2."""
+
+    async def pods(self) -> dict[str, str]:
+        """Pods that exist, and the uid of each."""
+
+    async def exit(self, pod: str, code: int, words: str = "") -> None:
+        """The program of a pod ends."""
+
+    async def environment(self, pod: str) -> dict[str, str]:
+        """What the pod's program sees."""
+
+    async def change(self, **fields: Any) -> None:
+        """Change fields of the spec."""
+
+    async def until_gone(self, *pods: str) -> None:
+        """Wait until these pods no longer exist."""
+
+
+Story = Callable[[Stage], Awaitable[None]]
+
+
+async def a_parameter_server_job_completes_and_its_servers_are_removed(stage: Stage) -> None:
+    await stage.submit(ps=2, workers=2)
+    await stage.until(phase="Running", mode="PS", ps_ready="2/2", worker_ready="2/2")
+    seen = await stage.environment("story-worker-1")
+    assert seen["TRAINING_ROLE"] == "TRAINER"
+    assert seen["PADDLE_TRAINER_ID"] == "1"
+    assert len(seen["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")) == 2
+    await stage.exit("story-worker-0", 0)
+    await stage.exit("story-worker-1", 0)
+    await stage.until(phase="Completed", reason="Completed")
+    await stage.until_gone("story-ps-0", "story-ps-1", "story-worker-0", "story-worker-1")
+
+
+async def a_collective_job_completes(stage: Stage) -> None:
+    await stage.submit(workers=2)
+    await stage.until(phase="Running", mode="Collective")
+    seen = [await stage.environment(f"story-worker-{index}") for index in range(2)]
+    endpoints = seen[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    assert len(set(endpoints)) == 2
+    assert [one["PADDLE_CURRENT_ENDPOINT"] for one in seen] == endpoints
+    for index in range(2):
+        await stage.exit(f"story-worker-{index}", 0)
+    await stage.until(phase="Completed", worker_finished="0-1")
+
+
+async def a_single_job_completes(stage: Stage) -> None:
+    await stage.submit(workers=1)
+    await stage.until(phase="Running", mode="Single", worker_ready="1/1")
+    await stage.exit("story-worker-0", 0)
+    await stage.until(phase="Completed")
+
+
+async def a_heter_job_gives_every_role_its_stage(stage: Stage) -> None:
+    await stage.submit(ps=1, workers=1, heter=1)
+    await stage.until(phase="Running", mode="Heter", heter_ready="1/1")
+    heter = await stage.environment("story-heter-0")
+    assert (heter["TRAINING_ROLE"], heter["STAGE_ID"]) == ("HETER_TRAINER", "2")
+    worker = await stage.environment("story-worker-0")
+    assert worker["PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST"] == heter["PADDLE_CURRENT_ENDPOINT"]
+    await stage.exit("story-worker-0", 0)
+    await stage.until(phase="Completed")
+
+
+async def a_failed_worker_restarts_the_whole_job_once(stage: Stage) -> None:
+    await stage.submit(ps=1, workers=2)
+    await stage.until(phase="Running")
+    before = await stage.pods()
+    await stage.exit("story-worker-1", 3, words="ValueError: no such column")
+    await stage.until(phase="Running", restarts=1, disruptions=0, attempt=2)
+    after = await stage.pods()
+    assert before.keys() == after.keys()
+    assert not set(before.values()) & set(after.values()), "every pod is new"
+    for index in range(2):
+        await stage.exit(f"story-worker-{index}", 0)
+    await stage.until(phase="Completed", restarts=1)
+
+
+async def a_job_that_keeps_failing_fails_and_says_why(stage: Stage) -> None:
+    await stage.submit(workers=1, backoffLimit=1)
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 7, words="first line\nValueError: no such column")
+    await stage.until(phase="Running", restarts=1)
+    await stage.exit("story-worker-0", 7, words="first line\nValueError: no such column")
+    status = await stage.until(phase="Failed", reason="BackoffLimitExceeded")
+    assert "story-worker-0 failed with exit status 7" in status["message"]
+    assert "ValueError: no such column" in status["message"]
+
+
+async def a_server_that_exits_restarts_the_job(stage: Stage) -> None:
+    await stage.submit(ps=1, workers=1)
+    await stage.until(phase="Running")
+    await stage.exit("story-ps-0", 0)
+    await stage.until(phase="Running", restarts=1)
+
+
+async def suspending_removes_the_pods_and_resuming_starts_anew(stage: Stage) -> None:
+    await stage.submit(workers=2)
+    await stage.until(phase="Running")
+    await stage.change(suspend=True)
+    await stage.until(phase="Suspended")
+    await stage.until_gone("story-worker-0", "story-worker-1")
+    await stage.change(suspend=False)
+    await stage.until(phase="Running", worker_ready="2/2", restarts=0, disruptions=0)
+
+
+async def an_elastic_job_is_scaled_while_it_runs(stage: Stage) -> None:
+    await stage.submit(workers=2, elastic=1)
+    await stage.until(phase="Running", worker_ready="2/2")
+    await stage.change(workers=3)
+    await stage.until(phase="Running", worker_ready="3/3", restarts=0, disruptions=0)
+    seen = await stage.environment("story-worker-2")
+    assert seen["PADDLE_TRAINERS_NUM"] == "3"
+
+
+async def a_job_past_its_deadline_fails_and_nothing_of_it_runs(stage: Stage) -> None:
+    await stage.submit(workers=1, activeDeadlineSeconds=4)
+    await stage.until(phase="Running")
+    await stage.until(phase="Failed", reason="DeadlineExceeded", worker_running=0)
+
+
+async def pods_stay_where_the_policy_is_never(stage: Stage) -> None:
+    await stage.submit(workers=1, cleanPodPolicy="Never")
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 0)
+    await stage.until(phase="Completed")
+    assert "story-worker-0" in await stage.pods()
+
+
+async def pods_of_a_failed_job_go_where_the_policy_is_on_failure(stage: Stage) -> None:
+    await stage.submit(workers=2, cleanPodPolicy="OnFailure", backoffLimit=0)
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 1)
+    await stage.until(phase="Failed")
+    await stage.until_gone("story-worker-0", "story-worker-1")
+
+
+async def by_service_pods_have_names(stage: Stage) -> None:
+    await stage.submit(workers=2, intranet="Service")
+    await stage.until(phase="Running")
+    seen = await stage.environment("story-worker-1")
+    assert seen["POD_IP"].startswith("story-worker-1.")
+
+
+async def on_the_host_network_pods_have_port_blocks_of_their_own(stage: Stage) -> None:
+    await stage.submit(ps=1, workers=2, intranet="Host")
+    await stage.until(phase="Running")
+    ports = {(await stage.environment(pod))["PADDLE_PORT"] for pod in await stage.pods()}
+    assert len(ports) == 3
+    assert all(20000 <= int(port) <= 29999 for port in ports)
+
+
+STORIES: tuple[Story, ...] = (
+    a_parameter_server_job_completes_and_its_servers_are_removed,
+    a_collective_job_completes,
+    a_single_job_completes,
+    a_heter_job_gives_every_role_its_stage,
+    a_failed_worker_restarts_the_whole_job_once,
+    a_job_that_keeps_failing_fails_and_says_why,
+    a_server_that_exits_restarts_the_job,
+    suspending_removes_the_pods_and_resuming_starts_anew,
+    an_elastic_job_is_scaled_while_it_runs,
+    a_job_past_its_deadline_fails_and_nothing_of_it_runs,
+    pods_stay_where_the_policy_is_never,
+    pods_of_a_failed_job_go_where_the_policy_is_on_failure,
+    by_service_pods_have_names,
+    on_the_host_network_pods_have_port_blocks_of_their_own,
+)

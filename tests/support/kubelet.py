@@ -1,0 +1,131 @@
+"""A kubelet's part of a pod's life, played against a real API server: only what it would write to the pod's status."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any
+
+from paddlejob.errors import ApiError, Conflict, NotFound
+from paddlejob.kube.client import Client
+from paddlejob.kube.resource import CONFIGMAPS, PODS
+
+Object = dict[str, Any]
+POLL = 0.1
+
+
+class Kubelet:
+    """Gives pods addresses, holds them until their environment is there, runs them, and lets them go when deleted.
+
+    `hold` names pods that get no status at all; `plans` are exits that a pod makes as soon as it runs.
+    """
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self.hold: set[str] = set()
+        self.frozen = False
+        self._client = client
+        self._namespace = namespace
+        self._addresses = itertools.count(1)
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Kubelet:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def pods(self) -> list[Object]:
+        return await self._client.list(PODS, self._namespace)
+
+    async def pod(self, name: str) -> Object:
+        return await self._client.get(PODS, name, self._namespace)
+
+    async def exit(self, name: str, code: int, *, reason: str = "", words: str = "") -> None:
+        """The training container ends."""
+        ended = {"exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"), "message": words}
+        phase = "Succeeded" if code == 0 else "Failed"
+        await self.write(name, {"phase": phase, **_state(await self.pod(name), {"terminated": ended})})
+
+    async def fail(self, name: str, reason: str, message: str, condition: str = "") -> None:
+        """The pod as a whole is ended from outside."""
+        status: Object = {"phase": "Failed", "reason": reason, "message": message}
+        if condition:
+            status["conditions"] = [
+                {"type": "DisruptionTarget", "status": "True", "reason": condition, "message": message}
+            ]
+        await self.write(name, status)
+
+    async def wait_with(self, name: str, reason: str, message: str) -> None:
+        """The training container cannot start."""
+        pod = await self.pod(name)
+        self.hold.add(name)
+        await self.write(name, _state(pod, {"waiting": {"reason": reason, "message": message}}))
+
+    async def not_placed(self, name: str, message: str) -> None:
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        self.hold.add(name)
+        await self.write(name, {"conditions": [condition]})
+
+    async def write(self, name: str, status: Object) -> None:
+        await self._client.patch(PODS, name, self._namespace, {"status": status}, subresource="status")
+
+    async def _run(self) -> None:
+        while True:
+            if not self.frozen:
+                try:
+                    await self._look()
+                except (ApiError, OSError):
+                    pass
+                except Exception as error:
+                    if type(error).__name__ != "Unreachable":
+                        raise
+            await asyncio.sleep(POLL)
+
+    async def _look(self) -> None:
+        environments = {one["metadata"]["name"] for one in await self._client.list(CONFIGMAPS, self._namespace)}
+        for pod in await self.pods():
+            try:
+                await self._move_on(pod, environments)
+            except (NotFound, Conflict):
+                continue
+
+    async def _move_on(self, pod: Object, environments: set[str]) -> None:
+        name, status = pod["metadata"]["name"], pod.get("status") or {}
+        if pod["metadata"].get("deletionTimestamp"):
+            await self._client.delete(PODS, name, self._namespace, grace_seconds=0)
+            return
+        if name in self.hold or status.get("phase") in ("Running", "Succeeded", "Failed"):
+            if pod["spec"].get("activeDeadlineSeconds") == 1 and status.get("phase") == "Running":
+                await self.fail(name, "DeadlineExceeded", "Pod was active longer than specified deadline")
+            return
+        wanted = pod["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
+        if wanted in environments:
+            await self.write(name, {"phase": "Running", **_state(pod, {"running": {}})})
+        elif not status.get("podIP"):
+            words = f'configmap "{wanted}" not found'
+            waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": words}}
+            number = next(self._addresses)
+            address = f"10.9.{number // 250}.{number % 250 + 1}"
+            await self.write(
+                name, {"phase": "Pending", "podIP": address, "podIPs": [{"ip": address}], **_state(pod, waiting)}
+            )
+
+
+def _state(pod: Object, state: Object) -> Object:
+    """All containers of the pod in one state."""
+    return {
+        "containerStatuses": [
+            {
+                "name": one["name"],
+                "image": one["image"],
+                "imageID": "",
+                "ready": "running" in state,
+                "restartCount": 0,
+                "state": state,
+            }
+            for one in pod["spec"]["containers"]
+        ]
+    }

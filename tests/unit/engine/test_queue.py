@@ -1,0 +1,288 @@
+"""The keyed queue: every key once at a time, no event lost, storms coalesced."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+
+import pytest
+
+from paddlejob.engine.queue import KeyedQueue
+
+LONG = 30.0
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LONG):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+class Running:
+    """A queue at work inside `async with`, stopped at the end."""
+
+    def __init__(self, queue: KeyedQueue[str], worker: Callable[[str], Awaitable[None]], concurrency: int = 4) -> None:
+        self.queue = queue
+        self.task = asyncio.ensure_future(queue.run(worker, concurrency))
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, *_: object) -> None:
+        self.queue.stop()
+        async with asyncio.timeout(LONG):
+            await self.task
+
+
+async def test_a_key_added_many_times_before_its_turn_has_one_turn() -> None:
+    queue, seen = KeyedQueue[str](rest=0.0), list[str]()
+
+    async def work(key: str) -> None:
+        seen.append(key)
+
+    for _ in range(10):
+        queue.add("a")
+    queue.add("b")
+    assert queue.depth == 2
+    async with Running(queue, work):
+        await until(lambda: queue.depth == 0 and queue.working == 0)
+    assert sorted(seen) == ["a", "b"]
+    assert queue.adds == 11
+
+
+async def test_a_key_is_never_worked_on_twice_at_once_and_an_add_in_between_is_not_lost() -> None:
+    queue = KeyedQueue[str](rest=0.0)
+    active, most, state, seen = Counter[str](), 0, 0, 0
+
+    async def work(key: str) -> None:
+        nonlocal most, seen
+        active[key] += 1
+        most = max(most, active[key])
+        observed = state
+        await asyncio.sleep(0.002)
+        seen = max(seen, observed)
+        active[key] -= 1
+
+    async with Running(queue, work, concurrency=8):
+        for _ in range(200):
+            state += 1
+            queue.add("job")
+            await asyncio.sleep(0.0005)
+        await until(lambda: queue.depth == 0 and queue.working == 0)
+    assert most == 1
+    assert seen == 200, "the last change must be seen by a turn that began after it"
+
+
+async def test_different_keys_are_worked_on_at_the_same_time_up_to_the_limit() -> None:
+    queue = KeyedQueue[str](rest=0.0)
+    active = most = 0
+    gate = asyncio.Event()
+
+    async def work(key: str) -> None:
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        await gate.wait()
+        active -= 1
+
+    for number in range(10):
+        queue.add(f"job-{number}")
+    async with Running(queue, work, concurrency=3):
+        await until(lambda: active == 3)
+        await asyncio.sleep(0.02)
+        assert (most, queue.depth, queue.working) == (3, 7, 3)
+        gate.set()
+        await until(lambda: queue.depth == 0 and queue.working == 0)
+    assert most == 3
+
+
+async def test_a_storm_of_events_costs_few_turns() -> None:
+    queue = KeyedQueue[str](rest=0.2)
+
+    async def work(key: str) -> None:
+        pass
+
+    begun = time.monotonic()
+    async with Running(queue, work):
+        for _ in range(100):
+            queue.add("job")
+            await asyncio.sleep(0.002)
+        await until(lambda: queue.depth == 0 and queue.working == 0)
+    assert queue.turns <= 2 + (time.monotonic() - begun) / 0.2
+
+
+async def test_of_several_times_the_earliest_wins() -> None:
+    queue, seen = KeyedQueue[str](rest=0.0), list[float]()
+    begun = time.monotonic()
+
+    async def work(key: str) -> None:
+        seen.append(time.monotonic() - begun)
+
+    queue.add_after("job", 3600)
+    queue.add_after("job", 0.05)
+    queue.add_after("job", 1800)
+    async with Running(queue, work):
+        await until(lambda: bool(seen))
+        assert seen[0] >= 0.05
+        assert queue.depth == 0
+
+
+async def test_an_earlier_key_wakes_a_queue_that_sleeps_for_a_later_one() -> None:
+    queue, seen = KeyedQueue[str](rest=0.0), list[str]()
+
+    async def work(key: str) -> None:
+        seen.append(key)
+
+    async with Running(queue, work):
+        queue.add_after("late", 3600)
+        await asyncio.sleep(0.02)
+        queue.add("now")
+        await until(lambda: seen == ["now"])
+
+
+async def test_a_failing_key_comes_back_later_and_later_until_it_succeeds() -> None:
+    faults: list[tuple[str, str]] = []
+    queue = KeyedQueue[str](
+        rest=0.0, first_backoff=0.02, on_failure=lambda key, error: faults.append((key, str(error)))
+    )
+    turns: list[float] = []
+
+    async def work(key: str) -> None:
+        turns.append(time.monotonic())
+        if len(turns) < 5:
+            raise ValueError(f"fault {len(turns)}")
+
+    async with Running(queue, work):
+        queue.add("job")
+        await until(lambda: len(turns) == 5 and queue.working == 0)
+        pauses = [later - earlier for earlier, later in pairwise(turns)]
+        assert all(pause >= 0.01 * 2**n for n, pause in enumerate(pauses))
+        assert faults == [("job", f"fault {n}") for n in range(1, 5)]
+        assert queue.retries == 4
+
+        queue.add("job")
+        await until(lambda: len(turns) == 6)
+        assert queue.retries == 4
+
+
+async def test_success_resets_the_backoff() -> None:
+    queue = KeyedQueue[str](rest=0.0, first_backoff=0.01, longest_backoff=3600)
+    plan = [True] * 6 + [False] + [True, False]
+    turns: list[float] = []
+
+    async def work(key: str) -> None:
+        turns.append(time.monotonic())
+        if plan[len(turns) - 1]:
+            raise ValueError
+
+    async with Running(queue, work):
+        queue.add("job")
+        await until(lambda: len(turns) == 7)
+        queue.add("job")
+        await until(lambda: len(turns) == 9)
+    grown, after_reset = turns[6] - turns[5], turns[8] - turns[7]
+    assert grown >= 0.01 * 2**5 / 2
+    assert after_reset < grown
+
+
+async def test_the_backoff_has_an_upper_bound() -> None:
+    queue = KeyedQueue[str](rest=0.0, first_backoff=0.001, longest_backoff=0.004)
+
+    async def work(key: str) -> None:
+        raise ValueError
+
+    async with Running(queue, work):
+        queue.add("job")
+        await until(lambda: queue.retries >= 40)
+
+
+async def test_a_failing_key_does_not_hold_up_the_others() -> None:
+    queue, seen = KeyedQueue[str](rest=0.0, first_backoff=3600, longest_backoff=3600), list[str]()
+
+    async def work(key: str) -> None:
+        if key == "bad":
+            raise ValueError
+        seen.append(key)
+
+    async with Running(queue, work, concurrency=1):
+        queue.add("bad")
+        queue.add("good")
+        await until(lambda: seen == ["good"])
+
+
+async def test_stop_lets_the_turns_under_way_end_and_begins_no_other() -> None:
+    queue, ended = KeyedQueue[str](rest=0.0), list[str]()
+    begun = asyncio.Event()
+
+    async def work(key: str) -> None:
+        begun.set()
+        await asyncio.sleep(0.05)
+        ended.append(key)
+
+    queue.add("a")
+    queue.add("b")
+    task = asyncio.create_task(queue.run(work, concurrency=1))
+    await begun.wait()
+    queue.stop()
+    await task
+    assert ended == ["a"]
+    assert queue.depth == 1
+
+
+async def test_cancelling_the_run_cancels_the_turns_and_leaves_none_behind() -> None:
+    queue, cancelled = KeyedQueue[str](rest=0.0), list[str]()
+
+    async def work(key: str) -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.append(key)
+            raise
+
+    queue.add("a")
+    queue.add("b")
+    task = asyncio.create_task(queue.run(work, concurrency=2))
+    await until(lambda: queue.working == 2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(cancelled) == ["a", "b"]
+    assert queue.working == 0
+
+
+async def test_the_queue_keeps_no_memory_of_keys_that_are_done() -> None:
+    queue = KeyedQueue[str](rest=0.01)
+
+    async def work(key: str) -> None:
+        pass
+
+    async with Running(queue, work):
+        for number in range(500):
+            queue.add(f"job-{number}")
+        await until(lambda: queue.turns == 500)
+        await asyncio.sleep(0.02)
+        queue.add("last")
+        await until(lambda: queue.turns == 501)
+    left = [queue._due, queue._failures, queue._working, queue._heap]
+    assert not any(left)
+    assert len(queue._resting) <= 1
+
+
+async def test_seconds_of_waiting_and_working_are_told() -> None:
+    told: list[tuple[float, float]] = []
+    queue = KeyedQueue[str](rest=0.0, observe=lambda waited, worked: told.append((waited, worked)))
+
+    async def work(key: str) -> None:
+        await asyncio.sleep(0.03)
+
+    queue.add("job")
+    await asyncio.sleep(0.03)
+    async with Running(queue, work):
+        await until(lambda: bool(told))
+    waited, worked = told[0]
+    assert waited >= 0.025
+    assert worked >= 0.025
+    assert queue.work_seconds == worked

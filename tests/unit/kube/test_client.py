@@ -1,0 +1,305 @@
+"""What the client does when the server or the network misbehaves, byte by byte."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import orjson
+import pytest
+from aiohttp import web
+
+from paddlejob.errors import ApiError, Gone, NoCredentials, NotLeader, Overloaded, Unreachable
+from paddlejob.kube import transport
+from paddlejob.kube.access import Access, Grant
+from paddlejob.kube.client import Client
+from paddlejob.kube.resource import CONFIGMAPS, PODS, Resource
+
+from .conftest import Serve
+
+POD = {"metadata": {"name": "a", "namespace": "ml"}}
+
+
+def status(code: int, reason: str, message: str = "words", **headers: str) -> web.Response:
+    body = {"kind": "Status", "code": code, "reason": reason, "message": message}
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return web.json_response(body, status=code, headers=names)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "FIRST_PAUSE", 0.005)
+
+
+@pytest.mark.parametrize(("code", "reason"), [(429, "TooManyRequests"), (503, "ServiceUnavailable")])
+async def test_a_server_that_asks_for_patience_is_asked_again_after_that_time(
+    serve: Serve, code: int, reason: str
+) -> None:
+    times: list[float] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        times.append(time.monotonic())
+        return web.json_response(POD) if len(times) == 3 else status(code, reason, Retry_After="0.1")
+
+    async with Client(await serve(handler)) as client:
+        assert await client.create(PODS, POD) == POD
+    assert len(times) == 3
+    assert times[1] - times[0] >= 0.1
+
+
+async def test_patience_ends_with_the_servers_own_words(serve: Serve) -> None:
+    asked = 0
+
+    async def handler(request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        return status(429, "TooManyRequests", "too many of you", Retry_After="0")
+
+    async with Client(await serve(handler)) as client:
+        with pytest.raises(Overloaded, match="too many of you"):
+            await client.get(PODS, "a", "ml")
+    assert asked == transport.ATTEMPTS
+
+
+async def test_a_503_without_retry_after_may_have_done_something_and_is_not_repeated(serve: Serve) -> None:
+    asked = 0
+
+    async def handler(request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        return web.Response(status=503, text="upstream gone")
+
+    async with Client(await serve(handler)) as client:
+        with pytest.raises(Overloaded, match="upstream gone"):
+            await client.create(PODS, POD)
+    assert asked == 1
+
+
+async def test_a_read_whose_connection_breaks_is_repeated(serve: Serve) -> None:
+    asked = 0
+
+    async def handler(request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        if asked < 4:
+            assert request.transport is not None
+            request.transport.close()
+        return web.json_response(POD)
+
+    async with Client(await serve(handler)) as client:
+        assert await client.get(PODS, "a", "ml") == POD
+
+
+async def test_a_create_whose_connection_breaks_is_not_repeated_as_it_may_have_arrived(serve: Serve) -> None:
+    asked = 0
+
+    async def handler(request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        assert request.transport is not None
+        request.transport.close()
+        return web.Response()
+
+    async with Client(await serve(handler)) as client:
+        with pytest.raises(Unreachable, match="create /api/v1/namespaces/ml/pods"):
+            await client.create(PODS, POD)
+    assert asked == 1
+
+
+async def test_a_create_that_never_left_is_repeated_and_then_says_who_is_unreachable() -> None:
+    codes: list[int] = []
+    access = Access("http://127.0.0.1:1")
+    async with Client(access, observe=lambda verb, resource, code, seconds: codes.append(code)) as client:
+        with pytest.raises(Unreachable, match=r"http://127\.0\.0\.1:1 up and reachable"):
+            await client.create(PODS, POD)
+    assert codes == [0] * transport.ATTEMPTS
+
+
+async def test_a_server_that_never_answers_is_given_up(serve: Serve) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        await asyncio.sleep(60)
+        return web.Response()
+
+    async with Client(await serve(handler), timeout=0.1) as client:
+        with pytest.raises(Unreachable, match="no answer in time"):
+            await client.create(PODS, POD)
+
+
+async def test_who_does_not_lead_sends_no_write_but_may_read(serve: Serve) -> None:
+    methods: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        methods.append(request.method)
+        return web.json_response(POD)
+
+    async with Client(await serve(handler), may_write=lambda: False) as client:
+        await client.get(PODS, "a", "ml")
+        writes = [
+            client.create(PODS, POD),
+            client.replace(PODS, POD),
+            client.replace_status(PODS, POD),
+            client.patch(PODS, "a", "ml", {}),
+            client.delete(PODS, "a", "ml"),
+        ]
+        for write in writes:
+            with pytest.raises(NotLeader, match="held back"):
+                await write
+    assert methods == ["GET"]
+
+
+async def test_who_is_deposed_while_told_to_wait_does_not_repeat_the_write(serve: Serve) -> None:
+    leads = True
+    asked = 0
+
+    async def handler(request: web.Request) -> web.Response:
+        nonlocal leads, asked
+        asked += 1
+        leads = False
+        return status(429, "TooManyRequests", Retry_After="0")
+
+    async with Client(await serve(handler), may_write=lambda: leads) as client:
+        with pytest.raises(NotLeader):
+            await client.create(PODS, POD)
+    assert asked == 1
+
+
+async def test_a_refused_token_is_renewed_once_for_all_requests_under_way(serve: Serve) -> None:
+    fetched = 0
+
+    def fetch() -> Grant:
+        nonlocal fetched
+        fetched += 1
+        return Grant(f"Bearer {fetched}")
+
+    async def handler(request: web.Request) -> web.Response:
+        good = request.headers["Authorization"] == "Bearer 2"
+        return web.json_response(POD) if good else status(401, "Unauthorized")
+
+    server = (await serve(handler)).server
+    async with Client(Access(server, fetch=fetch)) as client:
+        answers = await asyncio.gather(*(client.create(PODS, POD) for _ in range(8)))
+    assert answers == [POD] * 8
+    assert fetched == 2
+
+
+async def test_credentials_that_stay_refused_are_said_to_be_so(serve: Serve) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return status(401, "Unauthorized", "who are you")
+
+    server = (await serve(handler)).server
+    async with Client(Access(server, fetch=lambda: Grant("Bearer x"))) as client:
+        with pytest.raises(NoCredentials, match="who are you"):
+            await client.get(PODS, "a", "ml")
+
+
+async def test_a_token_past_its_time_is_renewed_before_it_is_used(serve: Serve) -> None:
+    headers: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        headers.append(request.headers["Authorization"])
+        return web.json_response(POD)
+
+    def fetch() -> Grant:
+        return Grant(f"Bearer {len(headers)}", good_until=time.monotonic())
+
+    server = (await serve(handler)).server
+    async with Client(Access(server, fetch=fetch)) as client:
+        for _ in range(3):
+            await client.get(PODS, "a", "ml")
+    assert headers == ["Bearer 0", "Bearer 1", "Bearer 2"]
+
+
+async def test_every_exchange_is_observed(serve: Serve) -> None:
+    seen: list[tuple[str, Resource, int]] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response(POD) if request.method == "GET" else status(403, "Forbidden")
+
+    access = await serve(handler)
+    async with Client(access, observe=lambda verb, what, code, took: seen.append((verb, what, code))) as client:
+        await client.get(PODS, "a", "ml")
+        with pytest.raises(ApiError):
+            await client.delete(CONFIGMAPS, "a", "ml")
+    assert seen == [("get", PODS, 200), ("delete", CONFIGMAPS, 403)]
+
+
+async def test_an_answer_that_is_no_json_is_blamed_on_what_is_in_between(serve: Serve) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(text="<html>please log in</html>")
+
+    async with Client(await serve(handler)) as client:
+        with pytest.raises(Unreachable, match="not JSON"):
+            await client.get(PODS, "a", "ml")
+
+
+async def stream(request: web.Request, *pieces: bytes, broken: bool = False) -> web.StreamResponse:
+    answer = web.StreamResponse()
+    await answer.prepare(request)
+    for piece in pieces:
+        await answer.write(piece)
+        await asyncio.sleep(0.01)
+    if broken:
+        assert request.transport is not None
+        request.transport.close()
+    return answer
+
+
+def line(type_: str, version: str) -> bytes:
+    pod = {"metadata": {"name": "a", "resourceVersion": version}}
+    return orjson.dumps({"type": type_, "object": pod}) + b"\n"
+
+
+async def test_watch_lines_are_put_together_however_the_bytes_are_cut(serve: Serve) -> None:
+    whole = line("ADDED", "1") + line("MODIFIED", "2") + line("DELETED", "3")
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return await stream(request, whole[:10], whole[10:100], whole[100:101], whole[101:])
+
+    async with Client(await serve(handler)) as client:
+        changes = [change async for change in client.watch(PODS, version="0")]
+    assert [change.type for change in changes] == ["ADDED", "MODIFIED", "DELETED"]
+    assert [change.object["metadata"]["resourceVersion"] for change in changes] == ["1", "2", "3"]
+
+
+async def test_a_watch_cut_within_a_line_ends_in_unreachable_after_the_whole_lines(serve: Serve) -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return await stream(request, line("ADDED", "1"), line("ADDED", "2")[:20], broken=True)
+
+    seen: list[str] = []
+    async with Client(await serve(handler)) as client:
+        with pytest.raises(Unreachable):
+            async for change in client.watch(PODS, version="0"):
+                seen.append(change.object["metadata"]["resourceVersion"])
+    assert seen == ["1"]
+
+
+async def test_an_error_inside_a_watch_is_the_error_that_it_names(serve: Serve) -> None:
+    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return await stream(request, orjson.dumps({"type": "ERROR", "object": gone}) + b"\n")
+
+    async with Client(await serve(handler)) as client:
+        with pytest.raises(Gone, match="too old"):
+            _ = [change async for change in client.watch(PODS, version="0")]
+
+
+async def test_a_list_whose_snapshot_is_compacted_between_pages_is_taken_in_one_piece(serve: Serve) -> None:
+    def items(names: str) -> list[dict[str, object]]:
+        return [{"metadata": {"name": name}} for name in names]
+
+    async def handler(request: web.Request) -> web.Response:
+        if "continue" in request.query:
+            return status(410, "Expired")
+        if "limit" in request.query:
+            return web.json_response({"metadata": {"resourceVersion": "5", "continue": "x"}, "items": items("ab")})
+        return web.json_response({"metadata": {"resourceVersion": "9"}, "items": items("abc")})
+
+    async with Client(await serve(handler)) as client:
+        listed = await client.list(PODS, "ml")
+    assert [pod["metadata"]["name"] for pod in listed] == ["a", "b", "c"]
+
+
+async def test_a_client_that_is_not_open_says_so() -> None:
+    with pytest.raises(RuntimeError, match="async with"):
+        await Client(Access("http://127.0.0.1:1")).get(PODS, "a", "ml")
