@@ -1,0 +1,1 @@
+"""Clusters on a public cloud, one package for each provider."""

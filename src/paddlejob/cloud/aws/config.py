@@ -1,0 +1,195 @@
+"""cluster.yaml: what the user decides about the cluster. Pure: no file and no AWS here."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails
+
+from paddlejob.errors import BadInput
+
+LONGEST_NAME = 40
+ZONES_AT_MOST = 3
+_NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*")
+_REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d")
+_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_KMS_KEY = re.compile(r"arn:aws[-a-z]*:kms:(?P<region>[-a-z0-9]+):\d{12}:key/[-a-zA-Z0-9]+")
+_PRINCIPAL = re.compile(r"arn:aws[-a-z]*:iam::\d{12}:(user|role)/.+")
+_INSTANCE_TYPE = re.compile(r"[a-z][-a-z0-9]*\.[-a-z0-9]+")
+_FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,40}")
+_VERSION = re.compile(r"1\.\d\d")
+
+
+class ClusterConfig(BaseModel):
+    """The settings of one cluster. A field that others are compared with stands before them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+
+    cluster_name: str = Field(alias="clusterName")
+    external_dns_name: str = Field("paddle", alias="externalDNSName")
+    region: str
+    availability_zones: list[str] = Field(alias="availabilityZones")
+    key_name: str = Field("", alias="keyName")
+    kms_key_arn: str = Field("", alias="kmsKeyArn")
+    max_worker_count: int = Field(10, alias="maxWorkerCount", ge=1, le=450)
+    worker_count: int = Field(1, alias="workerCount", ge=0)
+    worker_instance_type: str = Field("m5.xlarge", alias="workerInstanceType")
+    worker_spot: bool = Field(False, alias="workerSpot")
+    worker_disk_size: int = Field(100, alias="workerDiskSize", ge=20, le=16384)
+    vpc_cidr: str = Field("10.0.0.0/16", alias="vpcCIDR")
+    api_access_cidrs: list[str] = Field(["0.0.0.0/0"], alias="apiAccessCIDRs", min_length=1)
+    kubernetes_version: str = Field("", alias="kubernetesVersion")
+    file_system_id: str = Field("", alias="fileSystemId")
+    administrator_arn: str = Field("", alias="administratorArn")
+
+    @field_validator("cluster_name")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError('CloudFormation refuses that; begin with a letter, then letters, digits and "-" (no "_")')
+        if len(name) > LONGEST_NAME:
+            raise ValueError(f"{len(name)} characters long; use at most {LONGEST_NAME}")
+        return name
+
+    @field_validator("external_dns_name")
+    @classmethod
+    def _dns_name(cls, name: str) -> str:
+        return _matching(_DNS_NAME, name, "no DNS name; use lower case letters, digits, '-' and '.'")
+
+    @field_validator("region")
+    @classmethod
+    def _region(cls, region: str) -> str:
+        return _matching(_REGION, region, "no region; write one such as us-west-2")
+
+    @field_validator("availability_zones")
+    @classmethod
+    def _zones(cls, zones: list[str], info: ValidationInfo) -> list[str]:
+        region = info.data.get("region")
+        if not 1 <= len(zones) <= ZONES_AT_MOST:
+            raise ValueError(f"{len(zones)} zones; name 1 to {ZONES_AT_MOST}")
+        if len(set(zones)) < len(zones):
+            raise ValueError("a zone is there twice; name each once")
+        strangers = [zone for zone in zones if region and not re.fullmatch(f"{region}[a-z]", zone)]
+        if strangers:
+            raise ValueError(f"{', '.join(strangers)} not in region {region}; name zones such as {region}a")
+        return zones
+
+    @field_validator("kms_key_arn")
+    @classmethod
+    def _kms_key(cls, arn: str, info: ValidationInfo) -> str:
+        if not arn:
+            return arn
+        _matching(_KMS_KEY, arn, "no ARN of a KMS key; write arn:aws:kms:REGION:ACCOUNT:key/ID, or leave it out")
+        found = _KMS_KEY.fullmatch(arn)
+        region = info.data.get("region")
+        if found and region and found["region"] != region:
+            raise ValueError(f"a key of another region; use one of {region}")
+        return arn
+
+    @field_validator("worker_count")
+    @classmethod
+    def _worker_count(cls, count: int, info: ValidationInfo) -> int:
+        most = info.data.get("max_worker_count")
+        if most is not None and count > most:
+            raise ValueError(f"above maxWorkerCount {most}; lower it or raise maxWorkerCount")
+        return count
+
+    @field_validator("worker_instance_type")
+    @classmethod
+    def _instance_type(cls, name: str) -> str:
+        return _matching(_INSTANCE_TYPE, name, "no EC2 instance type; write one such as m5.xlarge")
+
+    @field_validator("vpc_cidr")
+    @classmethod
+    def _vpc_cidr(cls, cidr: str) -> str:
+        network = _network(cidr)
+        if not network.is_private or not 16 <= network.prefixlen <= 22:
+            raise ValueError("a VPC here is a private network of /16 to /22; use one such as 10.0.0.0/16")
+        return cidr
+
+    @field_validator("api_access_cidrs")
+    @classmethod
+    def _api_access(cls, cidrs: list[str]) -> list[str]:
+        for cidr in cidrs:
+            _network(cidr)
+        return cidrs
+
+    @field_validator("kubernetes_version", mode="before")
+    @classmethod
+    def _version(cls, version: object) -> object:
+        if isinstance(version, float):
+            raise ValueError("YAML reads that as a number, and 1.30 as 1.3; put it in quotes")
+        return version and _matching(_VERSION, str(version), "no Kubernetes version; write one such as '1.33'")
+
+    @field_validator("file_system_id")
+    @classmethod
+    def _file_system(cls, name: str) -> str:
+        return name and _matching(_FILE_SYSTEM, name, "no EFS file system; write fs-..., or leave it out")
+
+    @field_validator("administrator_arn")
+    @classmethod
+    def _administrator(cls, arn: str) -> str:
+        what = "no IAM user or role; write arn:aws:iam::ACCOUNT:role/NAME, or leave it out for the caller"
+        return arn and _matching(_PRINCIPAL, arn, what)
+
+
+def read_config(settings: object, source: str) -> ClusterConfig:
+    """Check the settings. All faults are in one error: where, what, and what to change."""
+    if not isinstance(settings, Mapping):
+        raise BadInput(f"{source}: holds no settings; make it with `pdj aws init`")
+    try:
+        return ClusterConfig.model_validate(dict(settings))
+    except ValidationError as bad:
+        raise BadInput("\n".join(f"{source}: {_fault(error)}" for error in bad.errors())) from None
+
+
+def setting_names() -> list[str]:
+    return [field.alias or name for name, field in ClusterConfig.model_fields.items()]
+
+
+def _fault(error: ErrorDetails) -> str:
+    path = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return f"{path}: is missing; add it"
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(path, setting_names(), n=1, cutoff=0.5)
+        return f"{path}: is no setting; " + (f"did you mean {near[0]}?" if near else "remove it")
+    return f"{path}: is {error['input']!r}, {_reason(error)}"
+
+
+def _reason(error: ErrorDetails) -> str:
+    context: dict[str, Any] = error.get("ctx", {})
+    match error["type"]:
+        case "value_error":
+            return str(context["error"])
+        case "greater_than_equal":
+            return f"too small; use {context['ge']} or more"
+        case "less_than_equal":
+            return f"too large; use {context['le']} or less"
+        case "int_parsing" | "int_type" | "int_from_float":
+            return "no whole number; write one"
+        case "bool_parsing" | "bool_type":
+            return "neither true nor false; write one of them"
+        case "string_type":
+            return "no text; put it in quotes"
+        case "list_type":
+            return "no list; write [ONE, TWO]"
+    return error["msg"]
+
+
+def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:
+    if not pattern.fullmatch(text):
+        raise ValueError(what)
+    return text
+
+
+def _network(cidr: str) -> ipaddress.IPv4Network:
+    try:
+        return ipaddress.IPv4Network(cidr)
+    except ValueError:
+        raise ValueError(f"{cidr} is no IPv4 network; write one such as 10.0.0.0/16") from None

@@ -1,0 +1,112 @@
+"""AWS as moto plays it on this machine. Nothing here may reach beyond it: an attempt fails the test."""
+
+from __future__ import annotations
+
+import functools
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import botocore.loaders
+import botocore.session
+import pytest
+from moto import mock_aws
+from typer.testing import CliRunner
+
+from paddlejob.cli.aws import app
+from paddlejob.cloud.aws.config import ClusterConfig, read_config
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack import Stack
+
+from . import moto_gaps
+
+REGION = "us-west-2"
+
+
+@pytest.fixture(autouse=True)
+def services_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore reads its descriptions of services for each session; that is most of a test's time."""
+    monkeypatch.setattr(botocore.session, "create_loader", _shared_loader)
+
+
+@functools.cache
+def _shared_loader(search_path_string: str | None = None) -> botocore.loaders.Loader:
+    return botocore.loaders.Loader()
+
+
+@pytest.fixture(autouse=True)
+def only_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_SESSION_TOKEN": "testing",
+        "AWS_CONFIG_FILE": str(tmp_path / "no-config"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "no-credentials"),
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    attempts: list[object] = []
+
+    def refuse(*where: object, **_: object) -> Any:
+        attempts.append(where)
+        raise OSError(f"a test tried to reach {where}")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    yield
+    assert attempts == [], "the test tried to leave this machine"
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return {"clusterName": "paddle-cluster", "region": REGION, "availabilityZones": ["us-west-2a"]}
+
+
+@pytest.fixture
+def configured(settings: dict[str, Any]) -> Callable[..., ClusterConfig]:
+    """A cluster.yaml with a few settings changed."""
+    return lambda **changes: read_config({**settings, **changes}, "cluster.yaml")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, Any]]]:
+    """moto, with its gaps filled: the add-ons and access entries that exist, by type and name."""
+    with mock_aws():
+        yield moto_gaps.fill(monkeypatch)
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def stack(told: list[str]) -> Stack:
+    return Stack(Aws(REGION), "paddle-cluster", told.append, pause=0.01, patience=3, sleep=lambda _: None)
+
+
+@pytest.fixture
+def pdj(tmp_path: Path) -> Callable[..., str]:
+    """Run `pdj aws ...` on the assets in tmp_path. What it prints; its errors are raised, as main catches them."""
+
+    def run(*arguments: str, answers: str | None = None) -> str:
+        result = CliRunner().invoke(app, [*arguments, "--assets", str(tmp_path)], input=answers, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return run
+
+
+@pytest.fixture
+def initialised(pdj: Callable[..., str]) -> None:
+    """The document's `init`."""
+    pdj(
+        "init",
+        "--cluster-name=paddle-cluster",
+        "--external-dns-name=paddle",
+        "--region=us-west-2",
+        "--availability-zone=us-west-2a",
+    )

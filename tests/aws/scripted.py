@@ -1,0 +1,99 @@
+"""CloudFormation as a script: what it answers, request by request, through botocore's Stubber."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from botocore.stub import ANY, Stubber
+
+from paddlejob.cloud.aws.stack import Stack
+
+STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/paddle-cluster/1"
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr": "10.0.0.0/16", "KmsKeyArn": ""}
+
+
+class Script:
+    """Each call adds the next answer. A request that is not in the script, or not reached, fails the test."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stubber = Stubber(stack.aws.client("cloudformation"))
+        self._others = {name: Stubber(stack.aws.client(name)) for name in ("ec2", "sts")}
+        self._told: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Script:
+        for stubber in (self._stubber, *self._others.values()):
+            stubber.activate()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            for stubber in (self._stubber, *self._others.values()):
+                stubber.assert_no_pending_responses()
+
+    def no_stack(self) -> None:
+        self.refuses("describe_stacks", "ValidationError", "Stack with id paddle-cluster does not exist")
+
+    def stack_is(self, status: str, tags: bool = True) -> None:
+        item = {
+            "StackId": STACK_ID,
+            "StackName": "paddle-cluster",
+            "StackStatus": status,
+            "CreationTime": _NOON,
+            "Tags": [{"Key": "paddlejob/cluster", "Value": "paddle-cluster"}] if tags else [],
+            "Parameters": [{"ParameterKey": k, "ParameterValue": v} for k, v in _DEPLOYED.items()],
+        }
+        self._stubber.add_response("describe_stacks", {"Stacks": [item]})
+
+    def tells(self, *events: tuple[str, str, str]) -> None:
+        """New events (resource, status, reason); what was told before is told again below them, as AWS does."""
+        for resource, status, reason in events:
+            whole = resource == "paddle-cluster"
+            number = len(self._told)
+            event = {
+                "StackId": STACK_ID,
+                "StackName": "paddle-cluster",
+                "EventId": str(number),
+                "LogicalResourceId": resource,
+                "PhysicalResourceId": STACK_ID if whole else resource,
+                "ResourceType": "AWS::CloudFormation::Stack" if whole else f"AWS::X::{resource}",
+                "ResourceStatus": status,
+                "ResourceStatusReason": reason,
+                "Timestamp": _NOON + timedelta(seconds=number),
+            }
+            self._told.append(event)
+        self._stubber.add_response("describe_stack_events", {"StackEvents": self._told[::-1]})
+
+    def takes(self, operation: str, **expected: Any) -> None:
+        answer = {"StackId": STACK_ID} if operation in ("create_stack", "update_stack") else {}
+        self._stubber.add_response(operation, answer, _any_but(operation, expected))
+
+    def refuses(self, operation: str, code: str, said: str) -> None:
+        self._stubber.add_client_error(operation, code, said)
+
+    def knows_zones_and_caller(self) -> None:
+        zones = [{"ZoneName": f"us-west-2{letter}", "ZoneId": f"usw2-az{letter}"} for letter in "abc"]
+        self._others["ec2"].add_response("describe_availability_zones", {"AvailabilityZones": zones})
+        self._others["sts"].add_response(
+            "get_caller_identity", {"Arn": "arn:aws:iam::123456789012:user/me", "Account": "123456789012"}
+        )
+
+
+_SENT = {
+    "create_stack": (
+        *("StackName", "ClientRequestToken", "TemplateBody", "Parameters", "Capabilities", "Tags"),
+        *("DisableRollback", "EnableTerminationProtection"),
+    ),
+    "update_stack": (
+        *("StackName", "ClientRequestToken", "TemplateBody", "Parameters", "Capabilities", "Tags", "DisableRollback"),
+    ),
+    "delete_stack": ("StackName", "ClientRequestToken"),
+    "continue_update_rollback": ("StackName", "ClientRequestToken"),
+    "rollback_stack": ("StackName", "ClientRequestToken"),
+    "update_termination_protection": ("StackName", "EnableTerminationProtection"),
+}
+
+
+def _any_but(operation: str, expected: dict[str, Any]) -> dict[str, Any]:
+    return {**dict.fromkeys(_SENT[operation], ANY), **expected}

@@ -1,0 +1,157 @@
+"""`validate`: faults that AWS would tell only after minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlejob.cloud.aws.hostports import node_faults
+from paddlejob.errors import BadInput
+
+from .asked import change, client
+
+Pdj = Callable[..., str]
+pytestmark = pytest.mark.usefixtures("made", "initialised")
+
+# The document's paddle-cluster-job.yaml, as far as ports are concerned.
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: paddle-cluster-job
+spec:
+  parallelism: 3
+  completions: 3
+  template:
+    spec:
+      containers:
+      - name: trainer
+        image: paddlepaddle/paddle-tutorial:k8s_train
+        ports:
+        - {name: jobport0, hostPort: 7164, containerPort: 7164}
+        - {name: jobport1, hostPort: 7165, containerPort: 7165}
+      restartPolicy: Never
+"""
+
+
+def faults(pdj: Pdj, *arguments: str) -> str:
+    with pytest.raises(BadInput) as refused:
+        pdj("validate", *arguments)
+    return str(refused.value)
+
+
+def test_a_good_file_is_fine_and_its_price_is_listed(pdj: Pdj) -> None:
+    said = pdj("validate")
+    assert "cluster.yaml is fine" in said
+    assert "EKS control plane" in said
+    assert "approximate list prices" in said
+    assert "without asking AWS" in pdj("validate", "--offline")
+
+
+@pytest.mark.parametrize("offline", [[], ["--offline"]])
+def test_an_unknown_instance_type_and_a_near_one(pdj: Pdj, tmp_path: Path, offline: list[str]) -> None:
+    change(tmp_path, "m5.xlarge", "m5.xlrage")
+    assert "workerInstanceType: is 'm5.xlrage', no instance type" in faults(pdj, *offline)
+    assert "did you mean m5.xlarge?" in faults(pdj, *offline)
+
+
+def test_a_region_without_eks(pdj: Pdj, tmp_path: Path) -> None:
+    change(tmp_path, "region: us-west-2", "region: us-west-9")
+    change(tmp_path, "[us-west-2a]", "[us-west-9a]")
+    assert "region: is 'us-west-9', where AWS offers no EKS; did you mean us-west-" in faults(pdj)
+
+
+def test_a_zone_that_the_account_does_not_have(pdj: Pdj, tmp_path: Path) -> None:
+    change(tmp_path, "[us-west-2a]", "[us-west-2z]")
+    assert "availabilityZones: us-west-2z is not in us-west-2 for this account; it has us-west-2a," in faults(pdj)
+
+
+def test_a_type_that_its_zone_does_not_offer(pdj: Pdj, tmp_path: Path) -> None:
+    offers = client("ec2").get_paginator("describe_instance_type_offerings")
+    places: dict[str, set[str]] = {}
+    for page in offers.paginate(LocationType="availability-zone"):
+        for offer in page["InstanceTypeOfferings"]:
+            places.setdefault(offer["InstanceType"], set()).add(offer["Location"])
+    scarce = next(name for name, zones in sorted(places.items()) if zones and "us-west-2a" not in zones)
+    change(tmp_path, "m5.xlarge", scarce)
+    assert f"workerInstanceType: {scarce} is not offered in us-west-2a; it is in us-west-2" in faults(pdj)
+
+
+def test_a_key_pair_a_kms_key_and_a_file_system_that_are_not_there(pdj: Pdj, tmp_path: Path) -> None:
+    arn = "arn:aws:kms:us-west-2:123456789012:key/11111111-2222-3333-4444-555555555555"
+    change(tmp_path, "# keyName: NAME", "keyName: mine")
+    change(tmp_path, "# kmsKeyArn: arn:aws:kms:...", f"kmsKeyArn: {arn}")
+    change(tmp_path, "# fileSystemId: fs-...", "fileSystemId: fs-2cbf7385")
+    said = faults(pdj)
+    assert "keyName: there is no key pair mine in us-west-2" in said
+    assert f"kmsKeyArn: there is no key {arn}" in said
+    assert "fileSystemId: there is no file system fs-2cbf7385" in said
+
+
+def test_a_key_that_is_disabled(pdj: Pdj, tmp_path: Path) -> None:
+    kms = client("kms")
+    key = kms.create_key()["KeyMetadata"]
+    change(tmp_path, "# kmsKeyArn: arn:aws:kms:...", f"kmsKeyArn: {key['Arn']}")
+    assert "is fine" in pdj("validate")
+    kms.disable_key(KeyId=key["KeyId"])
+    assert "kmsKeyArn: the key is Disabled" in faults(pdj)
+
+
+def test_fewer_nodes_than_trainers_where_host_ports_are_used(pdj: Pdj, tmp_path: Path) -> None:
+    job = tmp_path / "paddle-cluster-job.yaml"
+    job.write_text(JOB)
+    assert faults(pdj, "--job", str(job)) == (
+        "job paddle-cluster-job: 3 pods use host port 7164/TCP, which a node has once, and workerCount is 1; set "
+        "workerCount to at least 3"
+    )
+    change(tmp_path, "workerCount: 1", "workerCount: 3")
+    assert "is fine" in pdj("validate", "--job", str(job))
+
+
+def test_a_job_file_that_cannot_be_read(pdj: Pdj, tmp_path: Path) -> None:
+    assert "nowhere.yaml: cannot be read" in faults(pdj, "--job", str(tmp_path / "nowhere.yaml"))
+
+
+def test_up_refuses_the_same_faults_before_it_makes_anything(pdj: Pdj, tmp_path: Path) -> None:
+    change(tmp_path, "[us-west-2a]", "[us-west-2z]")
+    with pytest.raises(BadInput, match="us-west-2z is not in us-west-2"):
+        pdj("up")
+    assert client("cloudformation").describe_stacks()["Stacks"] == []
+
+
+def template(**port: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "paddle", "ports": [port]}]}}
+
+
+def test_roles_of_a_paddlejob_that_share_a_host_port_are_counted_together() -> None:
+    job = {
+        "kind": "PaddleJob",
+        "metadata": {"name": "wide"},
+        "spec": {
+            "ps": {"replicas": 2, "template": template(hostPort=7000, containerPort=7000)},
+            "worker": {"replicas": 2, "template": template(hostPort=7000, containerPort=7000)},
+        },
+    }
+    assert node_faults([job], 4) == []
+    assert "4 pods use host port 7000/TCP" in node_faults([job], 3)[0]
+
+
+def test_ports_of_a_pod_on_the_hosts_network_count_and_plain_ports_do_not() -> None:
+    pod = template(containerPort=8080)
+    job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"parallelism": 2, "template": pod}}
+    assert node_faults([job, None, "text", {"kind": "Service"}], 1) == []
+    pod["spec"]["hostNetwork"] = True
+    assert "2 pods use host port 8080/TCP" in node_faults([job], 1)[0]
+
+
+def test_without_credentials_the_file_can_be_made_rendered_and_checked(
+    pdj: Pdj, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    assert "is written" in pdj("render")
+    assert "is fine" in pdj("validate", "--offline")
+    assert "cloudformation:CreateStack" in pdj("policy", "--account-id", "123456789012")

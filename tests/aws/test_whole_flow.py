@@ -1,0 +1,227 @@
+"""The document's walk through a cluster's life, with moto as AWS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from paddlejob.cli.aws import app
+from paddlejob.errors import BadInput, NotPossible
+
+from .asked import change, client, inventory, outputs
+
+Pdj = Callable[..., str]
+Made = dict[str, dict[str, Any]]
+pytestmark = pytest.mark.usefixtures("made", "initialised")
+
+
+def cluster() -> dict[str, Any]:
+    return dict(client("eks").describe_cluster(name="paddle-cluster")["cluster"])
+
+
+def node_group() -> dict[str, Any]:
+    (name,) = client("eks").list_nodegroups(clusterName="paddle-cluster")["nodegroups"]
+    return dict(client("eks").describe_nodegroup(clusterName="paddle-cluster", nodegroupName=name)["nodegroup"])
+
+
+def zones_of(subnets: list[str]) -> set[str]:
+    found = client("ec2").describe_subnets(SubnetIds=subnets)["Subnets"]
+    return {subnet["AvailabilityZone"] for subnet in found}
+
+
+def test_up_makes_all_that_the_document_made_by_hand(pdj: Pdj, made: Made, tmp_path: Path) -> None:
+    said = pdj("up")
+    assert "CREATE_COMPLETE" in said
+    assert "While idle: about $" in said
+    assert cluster()["encryptionConfig"][0]["resources"] == ["secrets"]
+    key = cluster()["encryptionConfig"][0]["provider"]["keyArn"]
+    assert key in [known["KeyArn"] for known in client("kms").list_keys()["Keys"]]
+    assert set(made) == {
+        "AWS::EKS::Addon/paddle-cluster/eks-pod-identity-agent",
+        "AWS::EKS::Addon/paddle-cluster/aws-efs-csi-driver",
+        "AWS::EKS::AccessEntry/paddle-cluster/arn:aws:sts::123456789012:user/moto",
+    }
+    (identity,) = made["AWS::EKS::Addon/paddle-cluster/aws-efs-csi-driver"]["PodIdentityAssociations"]
+    role = client("iam").get_role(RoleName=identity["RoleArn"].split("/")[-1])["Role"]
+    assert "pods.eks.amazonaws.com" in json.dumps(role["AssumeRolePolicyDocument"])
+    assert (tmp_path / "kubeconfig").stat().st_mode & 0o077 == 0
+
+
+def test_the_file_system_can_be_mounted_from_the_nodes_and_from_nowhere_else(pdj: Pdj) -> None:
+    pdj("up")
+    (target,) = client("efs").describe_mount_targets(FileSystemId=outputs()["FileSystemId"])["MountTargets"]
+    assert zones_of([target["SubnetId"]]) == {"us-west-2a"}
+    answer = client("efs").describe_mount_target_security_groups(MountTargetId=target["MountTargetId"])
+    (group,) = client("ec2").describe_security_groups(GroupIds=answer["SecurityGroups"])["SecurityGroups"]
+    (rule,) = group["IpPermissions"]
+    assert (rule["FromPort"], rule["ToPort"], rule["IpRanges"]) == (2049, 2049, [])
+    of_cluster = cluster()["resourcesVpcConfig"]["clusterSecurityGroupId"]
+    assert [pair["GroupId"] for pair in rule["UserIdGroupPairs"]] == [of_cluster]
+
+
+def test_the_private_zone_holds_the_name_of_the_api(pdj: Pdj) -> None:
+    pdj("up")
+    (zone,) = client("route53").list_hosted_zones()["HostedZones"]
+    assert zone["Name"].rstrip(".") == "paddle"
+    records = client("route53").list_resource_record_sets(HostedZoneId=zone["Id"])["ResourceRecordSets"]
+    (record,) = [record for record in records if record["Type"] == "CNAME"]
+    assert record["Name"].rstrip(".") == "api.paddle"
+    assert f"https://{record['ResourceRecords'][0]['Value']}" == cluster()["endpoint"].rstrip("/")
+
+
+def test_with_one_zone_the_nodes_stay_in_it_and_the_control_plane_gets_a_second(pdj: Pdj) -> None:
+    pdj("up")
+    assert zones_of(node_group()["subnets"]) == {"us-west-2a"}
+    assert zones_of(cluster()["resourcesVpcConfig"]["subnetIds"]) == {"us-west-2a", "us-west-2b"}
+
+
+def test_with_three_zones_there_are_nodes_and_mount_targets_in_each(pdj: Pdj, tmp_path: Path) -> None:
+    change(tmp_path, "[us-west-2a]", "[us-west-2c, us-west-2a, us-west-2b]")
+    pdj("up")
+    assert zones_of(node_group()["subnets"]) == {"us-west-2a", "us-west-2b", "us-west-2c"}
+    targets = client("efs").describe_mount_targets(FileSystemId=outputs()["FileSystemId"])["MountTargets"]
+    assert len(targets) == 3
+
+
+def test_spot_and_gpu_nodes_are_asked_for_as_such(pdj: Pdj, tmp_path: Path) -> None:
+    change(tmp_path, "workerSpot: false", "workerSpot: true")
+    change(tmp_path, "workerInstanceType: m5.xlarge", "workerInstanceType: g4dn.xlarge")
+    pdj("up")
+    group = node_group()
+    assert (group["capacityType"], group["instanceTypes"]) == ("SPOT", ["g4dn.xlarge"])
+    assert group["amiType"] == "AL2023_x86_64_NVIDIA"
+
+
+def test_up_again_changes_nothing(pdj: Pdj) -> None:
+    pdj("up")
+    before = inventory()
+    assert "nothing was to be changed" in pdj("up")
+    assert inventory() == before
+
+
+def test_one_node_becomes_three_by_editing_the_file_or_by_scale(pdj: Pdj, tmp_path: Path) -> None:
+    pdj("up")
+    change(tmp_path, "workerCount: 1", "workerCount: 3")
+    pdj("up")
+    assert node_group()["scalingConfig"] == {"minSize": 0, "desiredSize": 3, "maxSize": 10}
+    assert "has 2 nodes" in pdj("scale", "2")
+    assert node_group()["scalingConfig"]["desiredSize"] == 2
+    assert "workerCount: 2\n" in (tmp_path / "cluster.yaml").read_text()
+
+
+def test_scaling_above_the_most_says_where_to_raise_it(pdj: Pdj) -> None:
+    pdj("up")
+    with pytest.raises(BadInput, match="outside 0 to 10; raise maxWorkerCount"):
+        pdj("scale", "11")
+    assert node_group()["scalingConfig"]["desiredSize"] == 1
+
+
+def test_what_would_replace_the_cluster_is_refused(pdj: Pdj, tmp_path: Path) -> None:
+    pdj("up")
+    change(tmp_path, "vpcCIDR: 10.0.0.0/16", "vpcCIDR: 10.1.0.0/16")
+    change(tmp_path, "[us-west-2a]", "[us-west-2b]")
+    with pytest.raises(BadInput) as refused:
+        pdj("up")
+    assert "availabilityZones: is us-west-2b, but the cluster has us-west-2a" in str(refused.value)
+    assert "vpcCIDR: is 10.1.0.0/16, but the cluster has 10.0.0.0/16" in str(refused.value)
+
+
+def test_whoever_runs_up_later_does_not_take_the_cluster_from_its_administrator(
+    pdj: Pdj, made: Made, tmp_path: Path
+) -> None:
+    first = "arn:aws:iam::123456789012:role/first"
+    with (tmp_path / "cluster.yaml").open("a") as file:
+        file.write(f"administratorArn: {first}\n")
+    pdj("up")
+    change(tmp_path, f"administratorArn: {first}\n", "")
+    change(tmp_path, "workerCount: 1", "workerCount: 3")
+    pdj("up")
+    assert [entry["PrincipalArn"] for name, entry in made.items() if "AccessEntry" in name] == [first]
+    (stack,) = client("cloudformation").describe_stacks(StackName="paddle-cluster")["Stacks"]
+    assert {"ParameterKey": "AdministratorArn", "ParameterValue": first} in stack["Parameters"]
+
+
+def test_the_template_can_go_by_a_bucket_of_the_users(pdj: Pdj, tmp_path: Path) -> None:
+    place = {"LocationConstraint": "us-west-2"}
+    client("s3").create_bucket(Bucket="my-templates", CreateBucketConfiguration=place)
+    pdj("up", "--s3-uri", "s3://my-templates/prefix")
+    sent = client("s3").get_object(Bucket="my-templates", Key="prefix/paddle-cluster/stack.yaml")["Body"].read()
+    assert sent == (tmp_path / "stack.yaml").read_bytes()
+    assert cluster()["name"] == "paddle-cluster"
+    with pytest.raises(BadInput, match="write s3://BUCKET/PREFIX"):
+        pdj("up", "--s3-uri", "my-templates")
+
+
+def test_status_reads_as_in_the_document(pdj: Pdj) -> None:
+    with pytest.raises(NotPossible, match="there is no cluster paddle-cluster"):
+        pdj("status")
+    pdj("up")
+    client("ec2").run_instances(
+        ImageId="ami-12c6146b",
+        MinCount=1,
+        MaxCount=1,
+        SubnetId=node_group()["subnets"][0],
+        TagSpecifications=[
+            {"ResourceType": "instance", "Tags": [{"Key": "eks:cluster-name", "Value": "paddle-cluster"}]}
+        ],
+    )
+    host = cluster()["endpoint"].removeprefix("https://").rstrip("/")
+    lines = pdj("status").splitlines()
+    assert lines[0].split(":")[0] == "Cluster Name"
+    assert lines[0].endswith(" paddle-cluster")
+    assert lines[1].split() == ["Controller", "DNS", "Name:", host]
+    assert any(line.startswith("Nodes:") and "1 of 1 running" in line for line in lines)
+    assert any(line.startswith("  ip-10-0-") for line in lines)
+    found = json.loads(pdj("status", "-o", "json"))
+    assert found["controllerDNSName"] == host
+    assert found["nodes"][0]["state"] == "running"
+    assert yaml.safe_load(pdj("status", "-o", "yaml")) == found
+
+
+def test_storage_is_the_documents_volume_and_claim_for_this_file_system(pdj: Pdj, tmp_path: Path) -> None:
+    with pytest.raises(NotPossible, match="has no file system yet"):
+        pdj("storage")
+    pdj("up")
+    said = pdj("storage")
+    server = f"{outputs()['FileSystemId']}.efs.us-west-2.amazonaws.com"
+    volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
+    assert volume["metadata"] == {"name": "efsvol"}
+    assert volume["spec"]["nfs"] == {"server": server, "path": "/"}
+    assert volume["spec"]["capacity"] == {"storage": "100Gi"}
+    claim = yaml.safe_load((tmp_path / "pvc.yaml").read_text())
+    assert claim["spec"]["storageClassName"] == ""
+    assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
+    options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
+    assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in said
+    pdj("storage", "--csi")
+    volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
+    assert volume["spec"]["csi"] == {"driver": "efs.csi.aws.com", "volumeHandle": outputs()["FileSystemId"]}
+
+
+def test_render_writes_what_up_sends(pdj: Pdj, tmp_path: Path) -> None:
+    pdj("render", "stack")
+    rendered = (tmp_path / "stack.yaml").read_text()
+    pdj("up")
+    sent = (tmp_path / "stack.yaml").read_text()
+    assert client("cloudformation").get_template(StackName="paddle-cluster")["TemplateBody"] == sent
+    who = 'AdministratorArn: {Type: String, Default: "'
+    assert rendered == sent.replace(f"{who}arn:aws:sts::123456789012:user/moto", who)
+    assert "EKS makes the certificates" in pdj("render", "credentials", "--generate-ca")
+
+
+def test_ctrl_c_ends_the_watching_and_says_that_the_work_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("paddlejob.cloud.aws.stack.Stack.follow", interrupted)
+    result = CliRunner().invoke(app, ["up", "--assets", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "CloudFormation goes on with paddle-cluster; run the same command again" in result.output
