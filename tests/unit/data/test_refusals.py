@@ -1,0 +1,121 @@
+"""Bad input is refused in one sentence, and nothing is left behind."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from paddlejob.data import split, stage
+from paddlejob.errors import BadInput, NotPossible
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> str:
+    (tmp_path / "train.txt").write_text("a\nb\nc\n")
+    return str(tmp_path / "train.txt")
+
+
+def test_fewer_lines_than_parts_are_refused_and_nothing_is_made(lines: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"has 3 lines, too few for 4 parts; .*--allow-empty"):
+        split(lines, str(tmp_path / "out"), 4)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_part_that_is_allowed_still_has_the_file_to_open(lines: str, tmp_path: Path) -> None:
+    made = split(lines, str(tmp_path / "out"), 4, allow_empty=True)
+    sizes = [(tmp_path / f"out/{part}/data/train.txt").stat().st_size for part in range(4)]
+    assert sorted(sizes) == [0, 2, 2, 2]
+    assert split(lines, str(tmp_path / "out"), 4, allow_empty=True).kept == (0, 1, 2, 3)
+    assert made.records == 3
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(BadInput, match="has 0 lines"):
+        split(str(tmp_path / "empty"), str(tmp_path / "out"), 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("{}/nothing", "there is no such file or directory"),
+        ("{}/*.csv", "names no file"),
+        ("nosuch://bucket/x", "Protocol not known"),
+        ("{}/data.tar.gz", "is an archive"),
+        ("{}/broken.gz", "cannot be unpacked"),
+    ],
+)
+def test_a_source_that_cannot_be_used_says_why(tmp_path: Path, source: str, says: str) -> None:
+    (tmp_path / "data.tar.gz").write_bytes(gzip.compress(b"x"))
+    (tmp_path / "broken.gz").write_bytes(b"not gzip at all")
+    with pytest.raises(BadInput, match=says):
+        split(source.format(tmp_path), str(tmp_path / "out"), 1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_nonsense_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    for options, says in (
+        ({"parts": 0}, "parts: is 0"),
+        ({"parts": 2, "by": "words"}, "use lines, files or bytes"),
+        ({"parts": 2, "by": "bytes", "shuffle": True}, "no meaning for single bytes"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            split("/not/looked/at", str(tmp_path / "out"), **options)  # type: ignore[arg-type]
+
+
+def test_a_destination_inside_the_source_is_refused(lines: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="lies inside the source"):
+        split(str(tmp_path), str(tmp_path / "out"), 1)
+
+
+def test_another_split_at_the_destination_is_kept_unless_it_is_to_be_overwritten(lines: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    split(lines, str(out), 3)
+    with pytest.raises(BadInput, match=r"holds the split of .* into 3, .*--overwrite"):
+        split(lines, str(out), 2)
+    assert (out / "2/data/train.txt").read_text() == "c\n"
+    split(lines, str(out), 2, overwrite=True)
+    assert (out / "1/data/train.txt").read_text() == "b\nc\n"
+    assert not (out / "2/data").exists()
+    assert not (out / ".pdj-data").exists()
+
+
+def test_data_that_someone_else_put_there_is_not_replaced(lines: str, tmp_path: Path) -> None:
+    (tmp_path / "out/1/data").mkdir(parents=True)
+    (tmp_path / "out/1/data/precious").touch()
+    with pytest.raises(BadInput, match="already has 1/data"):
+        split(lines, str(tmp_path / "out"), 2)
+    assert [path.name for path in (tmp_path / "out").rglob("*")] == ["1", "data", "precious"]
+
+
+def test_a_file_is_no_destination(lines: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is not a directory"):
+        split(lines, lines, 2)
+
+
+def test_the_same_file_plain_and_compressed_is_refused(lines: str, tmp_path: Path) -> None:
+    (tmp_path / "train.txt.gz").write_bytes(gzip.compress(b"a\n"))
+    with pytest.raises(BadInput, match="both plain and compressed"):
+        split(str(tmp_path / "train*"), str(tmp_path / "out"), 1)
+
+
+def test_a_source_that_changes_while_it_is_read_is_noticed(lines: str, tmp_path: Path) -> None:
+    def meddle(step: str, done: int, total: int | None) -> None:
+        if step == "writing" and not done:
+            Path(lines).write_text("x\ny\nz\n!\n")
+
+    with pytest.raises(NotPossible, match="changed while it was read"):
+        split(lines, str(tmp_path / "out"), 1, progress=meddle)
+    assert not (tmp_path / "out/0").exists()
+
+
+def test_staging_does_not_replace_a_file_that_was_not_staged(lines: str, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/train.txt").write_text("mine")
+    with pytest.raises(BadInput, match=r"already has train.txt.*--overwrite"):
+        stage(lines, str(tmp_path / "here"))
+    assert (tmp_path / "here/train.txt").read_text() == "mine"
+    stage(lines, str(tmp_path / "here"), overwrite=True)
+    assert (tmp_path / "here/train.txt").read_text() == "a\nb\nc\n"
