@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test test-unit test-local test-examples test-engines test-apiserver test-aws test-e2e \
-	test-e2e-full lint format generate verify bench lock clean
+	test-e2e-full lint format generate picture verify bench lock clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ format: setup ## let ruff format
 
 generate: setup ## write every generated file
 	@$(BIN)/python -m tools.generate
+
+picture: setup ## take the picture of the live view that the README shows
+	@$(BIN)/python -m tools.picture
 
 verify: setup ## fail where a generated file is not what would be generated
 	@$(BIN)/python -m tools.generate --check

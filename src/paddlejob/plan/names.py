@@ -26,7 +26,7 @@ def pod_group(job: PaddleJob) -> str:
 def labels(job: PaddleJob, role: Role | None = None, index: int | None = None) -> dict[str, str]:
     made = {contract.LABEL_JOB: job.name}
     if role is not None:
-        made[contract.LABEL_ROLE] = role
+        made[contract.LABEL_ROLE] = role.value
     if index is not None:
         made[contract.LABEL_INDEX] = str(index)
     return made

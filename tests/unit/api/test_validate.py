@@ -1,0 +1,101 @@
+"""Faults of a job, in sentences that say where, what, and what to change."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddlejob.api.documents import documents
+from paddlejob.api.types import CleanPodPolicy, Mode
+from paddlejob.api.validate import faults, parse
+from paddlejob.errors import BadInput, InvalidJob
+from tests.support.builders import document, job
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"intranett": "PodIP"}, 'spec.intranett: unknown field; did you mean "intranet"?'),
+        ({"intranet": "Bridge"}, 'spec.intranet: is "Bridge"; use PodIP, Service or Host'),
+        ({"withGloo": 3}, "spec.withGloo: is 3, more than 2; use 2 or less"),
+        ({"backoffLimit": "3"}, 'spec.backoffLimit: is "3", should be a whole number'),
+        ({"suspend": "yes"}, 'spec.suspend: is "yes", should be true or false'),
+        ({"worker_": {"limits": 1}}, "spec.worker.replicas: is 2, outside 1 to 1; set it in that range"),
+        ({"schedulingPolicy": {"minAvailable": 5}}, "spec.schedulingPolicy.minAvailable: is 5, more than the 2 pods"),
+    ],
+)
+def test_a_fault_says_where_what_and_what_to_change(change: dict, words: str):
+    found = faults(document(**change))
+    assert len(found) == 1
+    assert found[0].startswith(words)
+
+
+def test_numbers_that_yaml_reads_as_numbers_are_explained():
+    made = document()
+    container = made["spec"]["worker"]["template"]["spec"]["containers"][0]
+    container |= {"env": [{"name": "EPOCHS", "value": 3}], "resources": {"limits": {"cpu": 0.5}}}
+    assert any('value: is 3, should be text; write "3" in quotes' in fault for fault in faults(made))
+    assert any(
+        'cpu: is 0.5, should be a whole number or text; write "0.5" in quotes' in fault for fault in faults(made)
+    )
+
+
+def test_a_name_too_long_says_by_how_much():
+    (fault,) = faults(document("n" * 60))
+    assert "n-worker-1 has 69; shorten it by 6" in fault
+
+
+def test_something_that_is_no_job_at_all():
+    assert any("spec: is missing" in fault for fault in faults({"apiVersion": "batch.paddlepaddle.org/v1"}))
+    assert any("apiVersion" in fault for fault in faults(document() | {"apiVersion": "batch/v1"}))
+
+
+def test_parse_raises_every_fault_with_the_file_before_each():
+    with pytest.raises(InvalidJob) as raised:
+        parse(document(intranet="x", withGloo=9), "job.yaml")
+    assert len(raised.value.faults) == 2
+    assert str(raised.value).count("job.yaml: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [
+        ({"ps": 1}, Mode.PS),
+        ({"workers": 2}, Mode.COLLECTIVE),
+        ({"workers": 1}, Mode.SINGLE),
+        ({"workers": 1, "worker_": {"limits": 4}}, Mode.COLLECTIVE),
+        ({"ps": 1, "heter": 1}, Mode.HETER),
+    ],
+)
+def test_the_mode_follows_from_the_roles(options: dict, mode: Mode):
+    assert job(**options).mode is mode
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({}, CleanPodPolicy.ON_COMPLETION),
+        ({"cleanPolicy": "Never"}, CleanPodPolicy.NEVER),
+        ({"cleanPodPolicy": "OnFailed"}, CleanPodPolicy.ON_FAILURE),
+        ({"cleanPolicy": "Oncompletion"}, CleanPodPolicy.ON_COMPLETION),
+    ],
+)
+def test_policies_by_their_old_names(given: dict, meant: CleanPodPolicy):
+    assert job(**given).spec.clean is meant
+
+
+def test_yaml_faults_name_line_and_column():
+    with pytest.raises(BadInput, match=r"^job\.yaml:2:5: this is not YAML"):
+        documents("a: b\nc: d: e\n", "job.yaml")
+
+
+def test_dates_stay_text_and_lists_are_taken_apart():
+    text = "kind: List\nitems:\n- {kind: A, when: 2021-02-08T07:43:24Z}\n- {kind: B}\n---\n---\nkind: C\n"
+    found = documents(text, "x")
+    assert [one["kind"] for one in found] == ["A", "B", "C"]
+    assert found[0]["when"] == "2021-02-08T07:43:24Z"
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "- a\n- b\n", "just text"])
+def test_what_is_no_object_is_said(text: str):
+    with pytest.raises(BadInput):
+        documents(text, "x")
