@@ -1,0 +1,16 @@
+# docker build -f examples/Dockerfiles/deepfm.Dockerfile -t paddlejob/deepfm:v1 src/paddlejob/examples
+FROM python:3.11-slim
+
+RUN apt-get update && \
+    apt-get install -y --no-install-recommends libgomp1 && \
+    rm -rf /var/lib/apt/lists/*
+
+RUN pip install --no-cache-dir paddlepaddle==2.6.2 protobuf==4.25.8 "numpy<2" setuptools
+
+# The files that both share are links to wide_and_deep.
+COPY wide_and_deep /wide_and_deep
+COPY deepfm /deepfm
+
+WORKDIR /deepfm
+
+ENTRYPOINT ["python3", "train.py"]

@@ -1,0 +1,1 @@
+../wide_and_deep/process.py

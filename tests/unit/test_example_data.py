@@ -1,0 +1,73 @@
+"""The bundled examples' data: every worker reads its own samples, and the programs stay what they say they are."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "paddlejob" / "examples"
+SHARED = ("checkpoints.py", "click_data.py", "criteo.py", "process.py", "ps_loop.py")
+
+
+@pytest.fixture(scope="module")
+def criteo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("criteo", EXAMPLES / "wide_and_deep" / "criteo.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_two_click_models_share_their_loop_word_for_word(name: str):
+    """Each directory stands alone as an image's working directory, so the file is there twice."""
+    assert (EXAMPLES / "wide_and_deep" / name).read_bytes() == (EXAMPLES / "deepfm" / name).read_bytes()
+
+
+def test_a_line_of_the_public_data_set_is_read(criteo: ModuleType):
+    counts = ["1", "", "-3", *["5"] * 10]
+    sample = criteo.parse("\t".join(["1", *counts, "68fd1e64", "", *["0b153874"] * 24]) + "\r\n")
+    assert sample.label == 1
+    assert sample.counts[1] == sample.counts[2] == 0
+    assert sample.ids[1] == 0, "a missing category"
+    assert len(set(sample.ids)) == 26, "the same word in two columns is two categories"
+
+
+def test_a_line_with_fields_missing_is_an_error_that_shows_it(criteo: ModuleType):
+    with pytest.raises(ValueError, match=r"has 40 fields, this one 2: '1\\t5"):
+        criteo.parse("1\t5\n")
+
+
+def test_the_parts_of_all_workers_and_the_held_out_lines_make_up_the_file(criteo: ModuleType):
+    lines = list(criteo.generate(500, seed=3))
+    parts = [list(criteo.read(lines, criteo.Part(index, 3), held_out=False)) for index in range(3)]
+    tested = list(criteo.read(lines, criteo.Part(), held_out=True))
+    assert [len(part) for part in parts] == [150, 150, 150]
+    assert len(tested) == 50
+    assert sorted(sum(parts, tested)) == sorted(map(criteo.parse, lines))
+
+
+def test_generated_data_is_the_same_every_time_and_different_for_every_worker(criteo: ModuleType):
+    assert list(criteo.generate(20, seed=1)) == list(criteo.generate(20, seed=1))
+    assert list(criteo.generate(20, seed=1)) != list(criteo.generate(20, seed=2))
+
+
+def test_the_reader_is_found_in_a_path_with_spaces_quotes_and_chinese_characters(tmp_path: Path):
+    home = tmp_path / "it's 数据 $HOME"
+    home.mkdir()
+    (home / "criteo.py").write_bytes((EXAMPLES / "deepfm" / "criteo.py").read_bytes())
+    ask = "import criteo; print(criteo.reader_command(criteo.Part(limit=2)))"
+    command = subprocess.run([sys.executable, "-c", ask], cwd=home, capture_output=True, text=True, check=True)
+    make = "import criteo; print('\\n'.join(criteo.generate(9, seed=1)))"
+    lines = subprocess.run([sys.executable, "-c", make], cwd=home, capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        ["sh", "-c", command.stdout], cwd="/", input=lines.stdout, capture_output=True, text=True, check=True
+    )
+    slots = [line.split() for line in out.stdout.splitlines()]
+    assert len(slots) == 2
+    assert all(len(words) == 2 + 14 + 27 and words[2] == "13" and words[16] == "26" for words in slots)
