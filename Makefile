@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test test-unit test-local test-examples test-engines test-apiserver test-aws test-e2e \
-	test-e2e-full lint format generate picture verify bench lock clean
+	test-e2e-full cluster cluster-down lint format generate picture verify bench lock clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -50,6 +50,15 @@ test-aws: setup ## a cluster on AWS, without AWS
 
 test-e2e: setup ## a real cluster with pods that really train, what fits into a few minutes
 	@$(BIN)/python -m tools.run_tests e2e
+
+test-e2e-full: setup ## all stories of a real cluster; half an hour
+	@$(BIN)/python -m tools.run_tests e2e-full
+
+cluster: setup ## a shell with kubectl on a real cluster of three nodes, built from Go modules the first time
+	@$(BIN)/python -m testbed up
+
+cluster-down: setup ## end that cluster
+	@$(BIN)/python -m testbed down
 
 lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""`python -m testbed build [NAME ...]`."""
+"""`python -m testbed build [NAME ...] | up [--nodes N] [--volcano] | shell | down`."""
 
 from __future__ import annotations
 
@@ -6,31 +6,41 @@ import argparse
 import sys
 
 from paddlejob.errors import PaddleJobError
-from testbed import recipes
-from testbed.build import binaries
+from testbed import commands, recipes
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m testbed", description="a real Kubernetes for the tests")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    build = verbs.add_parser("build", help="build binaries into the cache, and print where they are")
-    build.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(recipes.names())}; default all")
-    chosen = parser.parse_args()
     try:
-        return _build(chosen.names)
+        _run(_parser().parse_args())
     except PaddleJobError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-
-
-def _build(names: list[str]) -> int:
-    unknown = set(names) - set(recipes.names())
-    if unknown:
-        print(f"no recipe for {', '.join(sorted(unknown))}; there are {', '.join(recipes.names())}", file=sys.stderr)
-        return 2
-    for path in binaries(*(names or recipes.names())).values():
-        print(path)
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m testbed", description="a real Kubernetes for the tests")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    build = verbs.add_parser("build", help="build binaries into the cache, and print where they are")
+    build.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(recipes.names())}; default: all")
+    up = verbs.add_parser("up", help="start a cluster and a shell with kubectl; it ends with the shell")
+    up.add_argument("--nodes", type=int, default=3)
+    up.add_argument("--volcano", action="store_true", help="with Volcano, the gang scheduler")
+    verbs.add_parser("shell", help="another shell in the cluster that is up")
+    verbs.add_parser("down", help="end the cluster that is up")
+    return parser
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    match chosen.verb:
+        case "build":
+            commands.build(chosen.names)
+        case "up":
+            commands.up(chosen.nodes, chosen.volcano)
+        case "shell":
+            commands.shell()
+        case "down":
+            commands.down()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,11 @@ def remove(name: str, patience: float = 10.0) -> None:
         time.sleep(0.1)
 
 
+def beginning_with(prefix: str) -> set[str]:
+    """Names of the groups, in any hierarchy, that begin so."""
+    return {group.name for hierarchy in _hierarchies() for group in hierarchy.glob(f"{prefix}*") if group.is_dir()}
+
+
 def _emptied(group: Path) -> bool:
     for directory, _, _ in os.walk(group, topdown=False):
         with suppress(OSError):

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from paddlejob.errors import NotPossible
-from testbed import dns, packages, registry
+from testbed import cgroups, dns, packages, registry
 from testbed.access import Access
 from testbed.baseimages import push_base_images
 from testbed.build import Say, binaries
@@ -27,8 +27,9 @@ from testbed.netns import BRIDGE, NetworkNamespace, make_bridge
 from testbed.node import PROXY_FLAGS, SWITCH_ADDRESS, Node, Surroundings, address, pod_subnet
 from testbed.process import Process
 from testbed.registry import Registry
-from testbed.slot import Slot
+from testbed.slot import Slot, running
 
+LABEL = "paddlejob"
 API_PORT = 6443
 REGISTRY = f"{SWITCH_ADDRESS}:5000"
 # So that a test of a lost node takes seconds, not minutes.
@@ -47,14 +48,14 @@ class Cluster(Access):
             raise NotPossible("the test cluster makes namespaces and mounts: run it as root")
         packages.require(packages.NODE, say)
         self._binaries = binaries("kubelet", "kube-proxy", "coredns", say=say)
-        self._say = say
         with ExitStack() as undo:
             self._slot = Slot()
             undo.callback(self._slot.release)
+            self.kept = self._slot.directory
             self.switch = self._make_switch(nodes)
             undo.callback(self.switch.close)
             targets = [f"{SWITCH_ADDRESS}:{API_PORT}", REGISTRY]
-            self._gateway = Gateway(self.switch.enter, targets, self._slot.directory / "gateway.log")
+            self._gateway = Gateway(self.switch.enter, targets, self.kept / "gateway.log")
             undo.callback(self._gateway.close)
             api_port, registry_port = self._gateway.ports
             place = Place(self.switch.enter, SWITCH_ADDRESS, API_PORT, api_port)
@@ -100,12 +101,11 @@ class Cluster(Access):
     def stop(self) -> None:
         """End every process; nothing stays but the cache."""
         for node in self.nodes:
-            node.kill()
+            node.remove()
         for service in self.services:
             service.kill()
         self._undo.close()
-        for node in self.nodes:
-            node.remove()
+        _sweep()
 
     def wait_ready(self, *nodes: Node, patience: float = 120) -> None:
         """Wait until Kubernetes calls these nodes Ready; all of them if none is named."""
@@ -123,7 +123,7 @@ class Cluster(Access):
         return {node["metadata"]["name"] for node in listed if _is_ready(node)}
 
     def _make_switch(self, nodes: int) -> NetworkNamespace:
-        switch = NetworkNamespace(self._slot.directory / "switch.log")
+        switch = NetworkNamespace(self.kept / "switch.log")
         make_bridge(switch, f"{SWITCH_ADDRESS}/24")
         # Service addresses have no route of their own: kube-proxy rewrites them on the way out.
         switch.ip("route", "add", "default", "dev", BRIDGE)
@@ -137,8 +137,8 @@ class Cluster(Access):
             switch=self.switch,
             binaries=self._binaries,
             registry=REGISTRY,
-            kept=self._slot.directory,
-            label=f"paddlejob-{self._slot.number}",
+            kept=self.kept,
+            label=f"{LABEL}-{self._slot.number}",
             count=count,
         )
         return [Node(number, around) for number in range(1, count + 1)]
@@ -158,6 +158,14 @@ class Cluster(Access):
 
     def _admin_inside(self) -> Path:
         return self.plane.kubeconfig_inside("cluster-admin", "system:masters")
+
+
+def _sweep() -> None:
+    """Remove the control groups of clusters whose owner was killed."""
+    taken = tuple(f"{LABEL}-{directory.name}-" for directory in running())
+    for name in cgroups.beginning_with(f"{LABEL}-"):
+        if not name.startswith(taken):
+            cgroups.remove(name, patience=1)
 
 
 def _is_ready(node: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""pytest fixtures. A tier's conftest.py says `from testbed.fixtures import control_plane, namespace`.
+"""pytest fixtures. A tier's conftest.py imports those it needs, and `pytest_runtest_makereport`.
 
 A tier that this machine cannot run is skipped with one line that says why; TESTBED_REQUIRED=1 makes that an error.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
@@ -23,12 +23,33 @@ from testbed.volcano import Volcano
 
 FAKE_NODES = 20
 Made = TypeVar("Made")
+_NOT_HERE = "no test cluster here"
 _numbers = itertools.count(1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Give all tests of a tier that lack the cluster the same place, so that pytest prints one line for them."""
+    report = yield
+    if report.skipped and call.excinfo and str(call.excinfo.value).startswith(_NOT_HERE):
+        tier = item.config.rootpath.joinpath(*item.nodeid.split("/")[:2])
+        report.longrepr = (str(tier), None, str(call.excinfo.value))  # type: ignore[assignment]
+    return report
 
 
 @pytest.fixture(scope="session")
 def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """etcd, the API server and the controller manager; no node, so pods stay Pending."""
+    plane = _made(request, ControlPlane)
+    with plane, _keeping_logs(request, plane):
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def own_control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A control plane that the tests of one module may break without disturbing others."""
     plane = _made(request, ControlPlane)
     with plane, _keeping_logs(request, plane):
         yield plane
@@ -45,6 +66,8 @@ def kwok_cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Three real nodes, which a test may kill, cut off and bring back."""
+    if os.environ.get("TESTBED_KUBECONFIG"):
+        pytest.skip(f"{_NOT_HERE}: this kills nodes, and those of TESTBED_KUBECONFIG are not ours; unset it")
     made = _made(request, Cluster)
     with made, _keeping_logs(request, made.plane):
         yield made
@@ -101,7 +124,7 @@ def _made(request: pytest.FixtureRequest, make: Callable[[], Made]) -> Made:
     except NotPossible as error:
         if os.environ.get("TESTBED_REQUIRED") == "1":
             raise
-        pytest.skip(f"no test cluster here: {error}")
+        pytest.skip(f"{_NOT_HERE}: {error}")
 
 
 @contextmanager

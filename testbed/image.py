@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,4 @@ def _descriptor(kind: str, digest: str, size: int) -> dict[str, Any]:
 
 
 def _architecture() -> str:
-    import platform
-
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())

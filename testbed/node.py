@@ -108,6 +108,10 @@ class Node:
         inside = ["nsenter", "-t", str(self._init()), "-n", "-p", "-m", "-u", "-i", "--", *command]
         return subprocess.run(inside, capture_output=True, text=True, check=check, stdin=subprocess.DEVNULL)
 
+    def load(self, archive: Path) -> None:
+        """Give it an image from a file, as `image.archive` writes it, past the registry."""
+        self.run("ctr", "-n", "k8s.io", "image", "import", str(archive))
+
     def _init(self) -> int:
         """The pid of the node's process 1, which is the only child of unshare."""
         if self._process is None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from paddlejob.errors import BadInput
+
 DEFAULT_KUBERNETES = "v1.36.3"
 KUBERNETES_PARTS = (
     "kube-apiserver",
@@ -33,9 +35,11 @@ class Recipe:
 
 
 def recipe(name: str) -> Recipe:
-    """How to make the binary `name`; KeyError if there is no such binary."""
+    """How to make the binary `name`."""
     if name in KUBERNETES_PARTS:
         return _kubernetes(name, kubernetes_version())
+    if name not in _OTHERS:
+        raise BadInput(f"{name}: there is no recipe for it; choose of {', '.join(names())}")
     return _OTHERS[name]
 
 

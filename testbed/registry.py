@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 import yaml
@@ -48,11 +50,12 @@ class Registry:
         """Upload what the registry does not have of the image yet."""
         for blob in image.layers:
             if not self._has(image.repository, blob.digest):
-                self._upload(image.repository, blob.digest, blob.path.read_bytes())
+                with blob.path.open("rb") as content:
+                    self._upload(image.repository, blob.digest, content, blob.size)
         config = image.config()
         digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
         if not self._has(image.repository, digest):
-            self._upload(image.repository, digest, config)
+            self._upload(image.repository, digest, io.BytesIO(config), len(config))
         path = f"/v2/{image.repository}/manifests/{image.tag}"
         self._expect(201, "PUT", path, image.manifest(), {"Content-Type": MANIFEST_TYPE})
 
@@ -65,21 +68,24 @@ class Registry:
     def _has(self, repository: str, digest: str) -> bool:
         return self._ask("HEAD", f"/v2/{repository}/blobs/{digest}")[0] == 200
 
-    def _upload(self, repository: str, digest: str, content: bytes) -> None:
+    def _upload(self, repository: str, digest: str, content: IO[bytes], size: int) -> None:
         location = self._expect(202, "POST", f"/v2/{repository}/blobs/uploads/")
         where = urlsplit(location)
         path = f"{where.path}?{where.query}&digest={digest}"
-        self._expect(201, "PUT", path, content, {"Content-Type": "application/octet-stream"})
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+        self._expect(201, "PUT", path, content, headers)
 
     def _expect(
-        self, status: int, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+        self, status: int, method: str, path: str, body: bytes | IO[bytes] = b"", headers: dict[str, str] | None = None
     ) -> str:
         got, location = self._ask(method, path, body, headers)
         if got != status:
             raise NotPossible(f"the test registry answered {got} to {method} {path}, not {status}")
         return location
 
-    def _ask(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, str]:
+    def _ask(
+        self, method: str, path: str, body: bytes | IO[bytes] = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request(method, path, body=body, headers=headers or {})

@@ -21,17 +21,36 @@ class Slot:
         self._lock.close()
 
 
+def running() -> list[Path]:
+    """Directories of the places that are taken at this moment."""
+    found: list[Path] = []
+    for number in itertools.count():
+        if not (_directory(number) / "lock").exists():
+            return found
+        lock = _take(number)
+        if lock is None:
+            found.append(_directory(number))
+        else:
+            lock.close()
+    raise AssertionError("unreachable: numbers do not end")
+
+
 def _take_first_free() -> tuple[int, IO[str]]:
     for number in itertools.count():
-        _directory(number).mkdir(parents=True, exist_ok=True)
-        lock = (_directory(number) / "lock").open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-        else:
+        if lock := _take(number):
             return number, lock
-    raise AssertionError("unreachable: there is always another number")
+    raise AssertionError("unreachable: numbers do not end")
+
+
+def _take(number: int) -> IO[str] | None:
+    _directory(number).mkdir(parents=True, exist_ok=True)
+    lock = (_directory(number) / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
 
 
 def _directory(number: int) -> Path:

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Self
 
 from paddlejob.errors import NotPossible
-
 from testbed.build import Say, binaries, go
 from testbed.controlplane import ControlPlane
 from testbed.gomod import source_directory

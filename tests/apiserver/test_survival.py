@@ -27,11 +27,10 @@ JOBS = 20
 
 
 @pytest.fixture(scope="module")
-def own_plane() -> Iterator[ControlPlane]:
+def own_plane(own_control_plane: ControlPlane) -> ControlPlane:
     """A control plane that these tests may harm."""
-    with ControlPlane() as plane:
-        install(plane)
-        yield plane
+    install(own_control_plane)
+    return own_control_plane
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from testbed.controlplane import ControlPlane
 
 POD = {
@@ -102,6 +104,7 @@ def test_a_pod_runs_on_a_fake_node_and_goes_when_deleted(kwok_cluster: ControlPl
     assert kwok_cluster.kubectl("get", "pods", "-n", kwok_namespace, "-o", "name").stdout == ""
 
 
+@pytest.mark.usefixtures("control_plane")
 def test_nothing_is_left_after_stop() -> None:
     with ControlPlane(controllers=False) as plane:
         pids = [process.pid for process in plane.processes.values()]
@@ -111,6 +114,7 @@ def test_nothing_is_left_after_stop() -> None:
     assert not plane.directory.exists()
 
 
+@pytest.mark.usefixtures("control_plane")
 def test_nothing_is_left_when_the_test_run_itself_is_killed(tmp_path: Path) -> None:
     program = (
         "from testbed.controlplane import ControlPlane\n"

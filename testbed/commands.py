@@ -1,0 +1,88 @@
+"""What `python -m testbed` does: build binaries, bring a cluster up with a shell in it, take it down."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from paddlejob.errors import NotPossible
+from testbed import recipes
+from testbed.build import binaries
+from testbed.cluster import Cluster
+from testbed.slot import running
+from testbed.volcano import Volcano
+
+_STATE = "cluster.json"
+
+
+def build(names: list[str]) -> None:
+    """Build the binaries, all if none is named, and print where they are."""
+    for path in binaries(*(names or recipes.names())).values():
+        print(path)
+
+
+def up(nodes: int, volcano: bool) -> None:
+    """Run a cluster until the shell in it ends; without a terminal, until `down`."""
+    signal.signal(signal.SIGTERM, _end)
+    print("starting a cluster; the first time its parts are built, which takes about ten minutes", file=sys.stderr)
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(nodes))
+        if volcano:
+            stack.enter_context(Volcano(cluster.plane))
+        state = cluster.kept / _STATE
+        stack.callback(state.unlink, missing_ok=True)
+        environment = cluster.environment()
+        state.write_text(json.dumps({"pid": os.getpid(), "environment": environment}))
+        print(f"the cluster is up: export KUBECONFIG={cluster.kubeconfig}", file=sys.stderr)
+        if sys.stdin.isatty():
+            _shell(environment)
+        else:
+            signal.pause()
+
+
+def shell() -> None:
+    """Another shell in the cluster that `up` runs."""
+    _shell(_state(_latest())["environment"])
+
+
+def down() -> None:
+    """End every cluster that `up` runs, and wait until it is gone."""
+    for directory in _up():
+        pid = _state(directory)["pid"]
+        os.kill(pid, signal.SIGTERM)
+        while directory in running():
+            time.sleep(0.1)
+        print(f"the cluster of process {pid} is down", file=sys.stderr)
+
+
+def _up() -> list[Path]:
+    return [directory for directory in running() if (directory / _STATE).exists()]
+
+
+def _latest() -> Path:
+    clusters = _up()
+    if not clusters:
+        raise NotPossible("no cluster is up; start one with `make cluster`")
+    return clusters[-1]
+
+
+def _state(directory: Path) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((directory / _STATE).read_text())
+    return state
+
+
+def _shell(environment: dict[str, str]) -> None:
+    print("kubectl is ready; leave the shell to end it", file=sys.stderr)
+    subprocess.run([os.environ.get("SHELL", "/bin/sh")], env=environment)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)

@@ -1,0 +1,212 @@
+"""`pdj install` and `pdj uninstall` on a control plane of their own, where fake nodes run the operator's pod."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from testbed.controlplane import ControlPlane
+from tests.support.builders import document
+from tests.support.cluster_pdj import ClusterPdj
+
+DEPLOYMENT = ("deployment", "paddle-controller-manager", "-n", "paddle-system")
+
+
+@pytest.fixture
+def pdj(kwok_cluster: ControlPlane, tmp_path: Path) -> Iterator[ClusterPdj]:
+    runner = ClusterPdj(kwok_cluster, tmp_path)
+    yield runner
+    for namespace in ("paddle-system", "tools"):
+        runner.run("uninstall", "--yes", "-n", namespace)
+
+
+@pytest.fixture
+def plane(kwok_cluster: ControlPlane) -> ControlPlane:
+    return kwok_cluster
+
+
+def job_file(pdj: ClusterPdj, namespace: str) -> str:
+    made = document("story", workers=1)
+    made["metadata"]["namespace"] = namespace
+    return pdj.write(made)
+
+
+def held(plane: ControlPlane, *words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(plane.kubectl("get", *words, "-o", "json").stdout)
+    return found
+
+
+def verdicts(pdj: ClusterPdj, *words: str) -> dict[str, str]:
+    found = json.loads(pdj.run("doctor", "--cluster", "-o", "json", *words).stdout)
+    return {one["what"]: one["verdict"] for one in found}
+
+
+def test_from_nothing_to_an_operator_and_back(pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str) -> None:
+    early = pdj.run("submit", job_file(pdj, kwok_namespace))
+    assert early.returncode == 1
+    assert "`pdj install --cluster` installs it with the operator" in early.stderr
+    assert verdicts(pdj)["PaddleJob"] == verdicts(pdj)["operator"] == "change"
+
+    done = pdj.run("install")
+    assert done.returncode == 0, done.stderr
+    assert "the operator works and watches all namespaces; next: `pdj submit FILE`" in done.stdout
+    assert held(plane, *DEPLOYMENT)["status"]["availableReplicas"] == 1
+    assert set(verdicts(pdj, "-n", kwok_namespace).values()) <= {"good", "note"}
+
+    submitted = pdj.run("submit", job_file(pdj, kwok_namespace))
+    assert (submitted.returncode, submitted.stderr) == (0, "")
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    plane.kubectl("apply", "-f", "-", input=json.dumps({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "dataset", "namespace": "paddle-system"}, "spec": claim,
+    }))  # fmt: skip
+
+    asked = pdj.run("uninstall")
+    assert asked.returncode == 2
+    assert f"1 PaddleJobs with all their pods and logs (1 have not ended): 1 in {kwok_namespace}" in asked.stderr
+    assert "1 volume claims in namespace paddle-system, and what they hold: dataset" in asked.stderr
+    assert "say --yes" in asked.stderr
+    assert held(plane, *DEPLOYMENT)
+
+    gone = pdj.run("uninstall", "--yes")
+    assert gone.returncode == 0, gone.stderr
+    for kind in ("crd paddlejobs.batch.paddlepaddle.org", "namespace paddle-system"):
+        assert plane.kubectl("get", *kind.split(), check=False).returncode == 1
+    left = plane.kubectl("get", "clusterrole,clusterrolebinding", "-l", "app.kubernetes.io/name=paddlejob").stdout
+    assert left == ""
+    assert "nothing was installed" in pdj.run("uninstall", "--yes").stdout
+
+
+def test_installing_again_brings_a_new_version_and_leaves_jobs_alone(
+    pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
+) -> None:
+    for name in ("crd.yaml", "operator.yaml"):
+        plane.kubectl("create", "-f", str(Path(__file__).parents[2] / "deploy/v1" / name))
+    assert pdj.run("install").returncode == 0
+    assert pdj.run("submit", job_file(pdj, kwok_namespace)).returncode == 0
+    before = held(plane, "pdj", "story", "-n", kwok_namespace)
+
+    done = pdj.run("install", "--image", "example/operator:2", "--replicas", "2")
+    assert done.returncode == 0, done.stderr
+    assert "waiting: " in done.stdout
+    spec = held(plane, *DEPLOYMENT)["spec"]
+    assert spec["replicas"] == 2
+    assert [one["image"] for one in spec["template"]["spec"]["containers"]] == ["example/operator:2"]
+    after = held(plane, "pdj", "story", "-n", kwok_namespace)
+    assert after["metadata"] == before["metadata"]
+
+    kept = pdj.run("uninstall", "--yes", "--keep-jobs")
+    assert "the definition of PaddleJob and all jobs stay" in kept.stderr
+    assert held(plane, "pdj", "story", "-n", kwok_namespace)["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+def test_for_one_namespace_the_operator_gets_rights_there_only(
+    pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
+) -> None:
+    missing = pdj.run("install", "--watch", "nowhere")
+    assert (missing.returncode, "there is no namespace nowhere" in missing.stderr) == (2, True)
+
+    assert pdj.run("install").returncode == 0
+    assert pdj.run("install", "--watch", kwok_namespace).returncode == 0
+    assert plane.kubectl("get", "clusterrole", "paddle-controller-manager", check=False).returncode == 1
+    may = ("auth", "can-i", "create", "pods", "--as=system:serviceaccount:paddle-system:paddle-controller-manager")
+    assert plane.kubectl(*may, "-n", kwok_namespace).stdout.strip() == "yes"
+    assert plane.kubectl(*may, "-n", "default", check=False).stdout.strip() == "no"
+
+    elsewhere = pdj.run("submit", job_file(pdj, "default"))
+    assert elsewhere.returncode == 0
+    assert "warning: no operator watches namespace default" in elsewhere.stderr
+    why = pdj.run("why", "story", "--cluster", "-n", "default")
+    assert f"paddle-system/paddle-controller-manager watches namespace {kwok_namespace}" in why.stdout
+
+    second = pdj.run("install", "-n", "tools", "--watch", kwok_namespace)
+    assert second.returncode == 1
+    assert "two would work on the same jobs" in second.stderr
+    third = pdj.run("install", "-n", "tools", "--watch", "default")
+    assert third.returncode == 0, third.stderr
+    assert "all jobs stay: another operator is there" in pdj.run("uninstall", "--yes", "-n", "tools").stderr
+
+
+def test_a_namespace_that_holds_other_things_is_used_and_kept(
+    pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
+) -> None:
+    before = held(plane, "namespace", kwok_namespace)["metadata"]
+    assert pdj.run("install", "-n", kwok_namespace, "--watch", kwok_namespace).returncode == 0
+    assert pdj.run("uninstall", "-n", kwok_namespace, "--yes").returncode == 0
+    assert held(plane, "namespace", kwok_namespace)["metadata"] == before
+    assert held(plane, "deployments", "-n", kwok_namespace)["items"] == []
+
+
+def test_why_the_operator_does_not_start_is_said(pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str) -> None:
+    plane.kubectl("create", "quota", "none", "--hard=pods=0", "-n", kwok_namespace)
+    done = pdj.run("install", "-n", kwok_namespace, "--watch", kwok_namespace, "--timeout", "5")
+    assert done.returncode == 1
+    assert "its pods are refused: " in done.stderr
+    assert "exceeded quota: none" in done.stderr
+    assert pdj.run("doctor", "--cluster", "-n", kwok_namespace).returncode == 1
+    pdj.run("uninstall", "-n", kwok_namespace, "--yes")
+
+
+def test_webhooks_that_volcano_left_behind_are_noticed_with_the_commands_that_remove_them(
+    pdj: ClusterPdj, plane: ControlPlane
+) -> None:
+    for kind, verb in (("ValidatingWebhookConfiguration", "validate"), ("MutatingWebhookConfiguration", "mutate")):
+        left = webhook(kind, f"volcano-admission-service-pods-{verb}", "volcano-system")
+        plane.kubectl("create", "-f", "-", input=yaml.safe_dump(left))
+    living = webhook(
+        "ValidatingWebhookConfiguration", "volcano-admission-service-queues-validate", "default", "kubernetes"
+    )
+    plane.kubectl("create", "-f", "-", input=yaml.safe_dump(living))
+    try:
+        done = pdj.run("install")
+        assert done.returncode == 1
+        commands = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("kubectl delete")]
+        assert commands == [
+            "kubectl delete validatingwebhookconfigurations volcano-admission-service-pods-validate",
+            "kubectl delete mutatingwebhookconfigurations volcano-admission-service-pods-mutate",
+        ]
+        assert plane.kubectl("get", "namespace", "paddle-system", check=False).returncode == 1, "nothing is half done"
+        advised = pdj.run("doctor", "--cluster").stdout
+        assert all(command in advised for command in commands)
+
+        for command in commands:
+            plane.kubectl(*shlex.split(command)[1:])
+        assert pdj.run("install").returncode == 0
+        assert verdicts(pdj)["webhooks"] == "good"
+    finally:
+        for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):
+            names = [f"volcano-admission-service-{one}" for one in ("pods-validate", "pods-mutate", "queues-validate")]
+            plane.kubectl("delete", kind, "--ignore-not-found", *names)
+
+
+def test_a_dry_run_needs_no_cluster_and_prints_deploy_v1(pdj: ClusterPdj) -> None:
+    pdj.environment["KUBECONFIG"] = "/nowhere"
+    printed = list(yaml.safe_load_all(pdj.run("install", "--dry-run").stdout))
+    folder = Path(__file__).parents[2] / "deploy/v1"
+    files = [one for name in ("crd.yaml", "operator.yaml") for one in yaml.safe_load_all((folder / name).read_text())]
+    assert printed == files
+
+
+def webhook(kind: str, name: str, namespace: str, service: str = "volcano-admission-service") -> dict[str, Any]:
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    queues = {**pods, "apiGroups": ["scheduling.volcano.sh"], "resources": ["queues"]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "webhooks": [
+            {
+                "name": f"{name}.volcano.sh",
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "clientConfig": {"service": {"namespace": namespace, "name": service, "path": "/pods"}},
+                "rules": [queues if "queues" in name else pods],
+            }
+        ],
+    }

@@ -1,0 +1,70 @@
+"""Binaries are built once, and a build that was cut short is not taken for a finished one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paddlejob.errors import NotPossible
+from testbed.build import binaries, go
+from testbed.gomod import go_mod, source_directory
+from testbed.recipes import Recipe, recipe
+
+
+def build_etcd(cache: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "testbed", "build", "etcd"]
+    environment = os.environ | {"PADDLEJOB_CACHE": str(cache)}
+    return subprocess.Popen(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+@pytest.fixture
+def sources() -> None:
+    """Go, and the source of etcd, which is downloaded if it can be."""
+    try:
+        source_directory(go(), recipe("etcd"))
+    except NotPossible as error:
+        pytest.skip(f"nothing can be built here: {error}")
+
+
+@pytest.mark.usefixtures("sources")
+def test_a_build_that_was_killed_is_done_again_and_two_at_once_do_it_once(tmp_path: Path) -> None:
+    with build_etcd(tmp_path) as killed:
+        assert killed.stderr is not None
+        assert "building" in killed.stderr.readline()
+        os.killpg(killed.pid, 9)
+    with build_etcd(tmp_path) as first, build_etcd(tmp_path) as second:
+        paths, said = zip(first.communicate(), second.communicate(), strict=True)
+    assert paths[0] == paths[1]
+    assert "".join(said).count("built in") == 1
+    version = subprocess.run([paths[0].strip(), "--version"], capture_output=True, text=True, check=True).stdout
+    assert "etcd Version: 3.6" in version
+
+
+def test_binaries_of_the_user_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "etcd").touch()
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    assert binaries("etcd") == {"etcd": tmp_path / "etcd"}
+
+
+def test_staging_modules_are_taken_at_the_version_under_which_they_are_published() -> None:
+    own = {
+        "Go": "1.26.0",
+        "Godebug": [{"Key": "default", "Value": "go1.26"}],
+        "Replace": [
+            {"Old": {"Path": "k8s.io/api"}, "New": {"Path": "./staging/src/k8s.io/api"}},
+            {"Old": {"Path": "example.org/a"}, "New": {"Path": "example.org/b", "Version": "v1.2.3"}},
+        ],
+    }
+    text = go_mod(Recipe("kubectl", "k8s.io/kubernetes", "v1.36.3", "k8s.io/kubernetes/cmd/kubectl"), own)
+    assert text.splitlines() == [
+        "module testbed",
+        "go 1.26.0",
+        "godebug default=go1.26",
+        "require k8s.io/kubernetes v1.36.3",
+        "replace k8s.io/api => k8s.io/api v0.36.3",
+        "replace example.org/a => example.org/b v1.2.3",
+    ]

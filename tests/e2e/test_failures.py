@@ -1,0 +1,145 @@
+"""Real pods, real nodes, real failures: the job completes, or fails with the reason, and nothing is left over."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from testbed.cluster import Cluster
+from tests.support.on_cluster import Job, eventually, submit
+
+LONG = {"EPOCHS": 40}
+SHORT = {"EPOCHS": 1, "SAMPLES": 4000}
+
+
+def trains(job: Job) -> bool:
+    return "epoch 1/" in job.log(f"{job.name}-worker-0")
+
+
+def long_job(cluster: Cluster, namespace: str, name: str) -> Job:
+    job = submit(cluster, namespace, "wide_and_deep_podip.yaml", name=name, worker_env=LONG, ps_env=LONG)
+    job.until(phase="Running")
+    return job
+
+
+def test_a_node_is_killed_and_the_job_is_rebuilt_elsewhere(operator: Cluster, cluster_namespace: str):
+    """Not the node that runs the operator: that is another story."""
+    job = long_job(operator, cluster_namespace, "survivor")
+    eventually("it trains", lambda: trains(job))
+    doomed = _node_of(operator, job)
+    doomed.kill()
+    try:
+        job.until(disruptions=1, restarts=0)
+        job.until(phase="Running", worker_ready="2/2", ps_ready="2/2")
+        assert doomed.name not in {pod["spec"]["nodeName"] for pod in job.pods().values()}
+    finally:
+        doomed.start()
+        operator.wait_ready(doomed)
+    pods = {name: pod["metadata"]["uid"] for name, pod in job.pods().items()}
+    time.sleep(5)
+    assert {name: pod["metadata"]["uid"] for name, pod in job.pods().items()} == pods, "old pods do no harm"
+    job.kubectl("delete", "pdj", job.name)
+    eventually("nothing is left", lambda: not job.pods())
+
+
+def _node_of(cluster: Cluster, job: Job):
+    listed = json.loads(cluster.kubectl("-n", "paddle-system", "get", "pods", "-o", "json").stdout)["items"]
+    operators = {pod["spec"].get("nodeName") for pod in listed}
+    used = [pod["spec"]["nodeName"] for pod in job.pods().values()]
+    name = next(node for node in used if node not in operators)
+    return next(node for node in cluster.nodes if node.name == name)
+
+
+def test_a_pod_deleted_by_force_and_a_process_killed(operator: Cluster, cluster_namespace: str):
+    job = long_job(operator, cluster_namespace, "tough")
+    eventually("it trains", lambda: trains(job))
+    job.kubectl("delete", "pod", "tough-worker-1", "--force", "--grace-period=0")
+    job.until(phase="Running", disruptions=1, restarts=0)
+    eventually("it trains again", lambda: trains(job))
+    job.kubectl("exec", "tough-ps-0", "--", "python3", "-c", "import os; os.kill(1, 9)", check=False)
+    job.kubectl("exec", "tough-ps-0", "--", "python3", "-c", "import os; os.kill(1, 15)", check=False)
+    job.until(phase="Running", restarts=1)
+    job.kubectl("delete", "pdj", job.name)
+    eventually("nothing is left", lambda: not job.pods())
+
+
+@pytest.mark.full
+def test_a_node_cut_off_and_back_does_no_harm(operator: Cluster, cluster_namespace: str):
+    job = long_job(operator, cluster_namespace, "islander")
+    eventually("it trains", lambda: trains(job))
+    lost = _node_of(operator, job)
+    lost.cut()
+    try:
+        job.until(disruptions=1)
+        job.until(phase="Running", worker_ready="2/2", ps_ready="2/2")
+    finally:
+        lost.mend()
+        operator.wait_ready(lost)
+    job.kubectl("delete", "pdj", job.name)
+    eventually("nothing is left", lambda: not job.pods())
+
+
+@pytest.mark.full
+def test_the_operator_is_killed_and_upgraded_while_a_job_runs(operator: Cluster, cluster_namespace: str):
+    job = long_job(operator, cluster_namespace, "calm")
+    pods = {name: pod["metadata"]["uid"] for name, pod in job.pods().items()}
+    operator.kubectl("-n", "paddle-system", "delete", "pods", "--all", "--force", "--grace-period=0")
+    operator.kubectl("-n", "paddle-system", "set", "env", "deployment/paddle-controller-manager", "UPGRADED=yes")
+    operator.kubectl(
+        *["-n", "paddle-system", "rollout", "status", "deployment/paddle-controller-manager", "--timeout=180s"]
+    )
+    assert {name: pod["metadata"]["uid"] for name, pod in job.pods().items()} == pods
+    job.kubectl("delete", "pdj", job.name)
+    other = submit(
+        operator, cluster_namespace, "wide_and_deep_podip.yaml", name="after", worker_env=SHORT, ps_env=SHORT
+    )
+    other.until(phase="Completed")
+
+
+@pytest.mark.full
+def test_the_api_server_is_away_for_half_a_minute(operator: Cluster, cluster_namespace: str):
+    job = long_job(operator, cluster_namespace, "patient")
+    pods = {name: pod["metadata"]["uid"] for name, pod in job.pods().items()}
+    operator.plane.kill_apiserver()
+    time.sleep(30)
+    operator.plane.start_apiserver()
+    operator.wait_ready()
+    job.until(phase="Running", restarts=0, disruptions=0)
+    assert {name: pod["metadata"]["uid"] for name, pod in job.pods().items()} == pods
+    job.kubectl("delete", "pdj", job.name)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("policy", "left_after_success", "left_after_failure"),
+    [("Always", 0, 0), ("Never", 2, 2), ("OnFailure", 2, 0), ("OnCompletion", 0, 2)],
+)
+def test_clean_pod_policy(
+    operator: Cluster, cluster_namespace: str, policy: str, left_after_success: int, left_after_failure: int
+):
+    for code, left in ((0, left_after_success), (1, left_after_failure)):
+        job = _exiting(operator, cluster_namespace, f"{policy.lower()}-{code}", code, policy)
+        job.until(phase="Failed" if code else "Completed")
+        eventually(f"{left} pods stay", lambda job=job, left=left: len(job.pods()) == left)
+        time.sleep(2)
+        assert len(job.pods()) == left
+        assert all(pod["status"]["phase"] != "Running" for pod in job.pods().values())
+
+
+def _exiting(cluster: Cluster, namespace: str, name: str, code: int, policy: str) -> Job:
+    container = {"name": "paddle", "image": "busybox", "command": ["sh", "-c", f"exit {code}"]}
+    spec = {
+        "cleanPodPolicy": policy,
+        "backoffLimit": 0,
+        "worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}},
+    }
+    document = {
+        "apiVersion": "batch.paddlepaddle.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    cluster.kubectl("-n", namespace, "create", "-f", "-", input=json.dumps(document))
+    return Job(cluster, namespace, name)

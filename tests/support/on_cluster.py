@@ -1,0 +1,103 @@
+"""Jobs on a real cluster, in few words."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from testbed.access import Access
+from tests.support.expecting import matches
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "deploy/examples"
+PATIENCE = 240.0
+DEPLOYMENT = "deployment/paddle-controller-manager"
+Object = dict[str, Any]
+
+
+def eventually(what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
+    """The first answer of `condition` that is true."""
+    ends = time.monotonic() + patience
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        assert time.monotonic() < ends, f"not within {patience:.0f} s: {what}"
+        time.sleep(0.3)
+
+
+class Job:
+    """A PaddleJob that was submitted to a namespace of a cluster."""
+
+    def __init__(self, cluster: Access, namespace: str, name: str) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+        self.name = name
+
+    def kubectl(self, *arguments: str, check: bool = True) -> str:
+        return self.cluster.kubectl("-n", self.namespace, *arguments, check=check).stdout
+
+    def status(self) -> Object:
+        found = json.loads(self.kubectl("get", "pdj", self.name, "-o", "json"))
+        status: Object = found.get("status") or {}
+        return status
+
+    def until(self, patience: float = PATIENCE, **expected: Any) -> Object:
+        last: Object = {}
+
+        def as_expected() -> Object | None:
+            nonlocal last
+            last = self.status()
+            return last if matches(last, expected) else None
+
+        try:
+            found: Object = eventually(f"{self.name} shows {expected}", as_expected, patience)
+        except AssertionError as error:
+            pods = self.kubectl("get", "pods", "-o", "wide", check=False)
+            raise AssertionError(f"{error}; its status: {last}\n{pods}") from None
+        return found
+
+    def pods(self) -> dict[str, Object]:
+        listed = json.loads(self.kubectl("get", "pods", "-l", f"batch.paddlepaddle.org/job={self.name}", "-o", "json"))
+        return {one["metadata"]["name"]: one for one in listed["items"]}
+
+    def log(self, pod: str) -> str:
+        return self.kubectl("logs", pod, check=False)
+
+    def final(self, metric: str, worker: int = 0) -> tuple[float, float]:
+        """A metric in the end, and that of the untrained model, as the worker's log says."""
+        said = self.log(f"{self.name}-worker-{worker}")
+        found = re.search(rf"final .*?\b{metric}=([\d.]+).*?untrained_{metric}=([\d.]+)", said)
+        assert found, said[-2000:]
+        return float(found[1]), float(found[2])
+
+
+def submit(cluster: Access, namespace: str, file: str | Path, **changes: Any) -> Job:
+    """Create the objects of a file; `changes` are made to the spec of its job."""
+    path = EXAMPLES / file if isinstance(file, str) else file
+    if not changes:
+        cluster.kubectl("-n", namespace, "create", "-f", str(path))
+        return Job(cluster, namespace, _name(path.read_text()))
+    import yaml
+
+    documents = list(yaml.safe_load_all(path.read_text()))
+    job = next(one for one in documents if one["kind"] == "PaddleJob")
+    job["metadata"]["name"] = changes.pop("name", job["metadata"]["name"])
+    for role in ("ps", "worker"):
+        env = changes.pop(f"{role}_env", None)
+        if env:
+            container = job["spec"][role]["template"]["spec"]["containers"][0]
+            container["env"] = [{"name": name, "value": str(value)} for name, value in env.items()]
+    job["spec"] |= changes
+    cluster.kubectl("-n", namespace, "create", "-f", "-", input=json.dumps(job))
+    return Job(cluster, namespace, job["metadata"]["name"])
+
+
+def _name(text: str) -> str:
+    found = re.search(r"kind: PaddleJob\nmetadata:\n  name: (\S+)", text)
+    assert found
+    return found[1]
