@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-unit test-local test-examples test-engines test-apiserver test-aws test-e2e \
+.PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-e2e \
 	test-e2e-full cluster cluster-down lint format generate picture verify bench lock clean
 
 help: ## say what can be made
@@ -44,6 +44,9 @@ test-local: setup ## the embedded engine with real processes and real training
 
 test-examples: setup ## the example programs learn
 	@$(BIN)/python -m tools.run_tests examples
+
+test-launch: setup ## the launcher of a plain batch/v1 Job
+	@$(BIN)/python -m tools.run_tests launch
 
 test-aws: setup ## a cluster on AWS, without AWS
 	@$(BIN)/python -m tools.run_tests aws

@@ -28,6 +28,7 @@ TIERS = (
     Tier("unit", ("tests/unit", "tests/property"), "pure rooms: stories and laws"),
     Tier("aws", ("tests/aws",), "a cluster on AWS, without AWS"),
     Tier("examples", ("tests/examples",), "the example programs learn"),
+    Tier("launch", ("tests/launch",), "the plain Job's launcher finds its pods and trains"),
     Tier("local", ("tests/local",), "the embedded engine, real processes and training"),
     Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd"),
     Tier("engines", ("tests/engines",), "the same stories on both engines"),

@@ -19,7 +19,7 @@ def trains(job: Job) -> bool:
 
 
 def long_job(cluster: Cluster, namespace: str, name: str) -> Job:
-    job = submit(cluster, namespace, "wide_and_deep_podip.yaml", name=name, worker_env=LONG, ps_env=LONG)
+    job = submit(cluster, namespace, "wide_and_deep_podip.yaml", name=name, worker_env=LONG, ps_env=LONG, quick=True)
     job.until(phase="Running")
     return job
 

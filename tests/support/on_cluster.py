@@ -17,6 +17,14 @@ EXAMPLES = ROOT / "deploy/examples"
 PATIENCE = 240.0
 DEPLOYMENT = "deployment/paddle-controller-manager"
 Object = dict[str, Any]
+QUICK = {
+    "terminationGracePeriodSeconds": 2,
+    "tolerations": [
+        {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3}
+        for taint in ("not-ready", "unreachable")
+    ],
+}
+"""A lost node is given up after seconds, where the default is a minute."""
 
 
 def eventually(what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
@@ -87,7 +95,10 @@ def submit(cluster: Access, namespace: str, file: str | Path, **changes: Any) ->
     documents = list(yaml.safe_load_all(path.read_text()))
     job = next(one for one in documents if one["kind"] == "PaddleJob")
     job["metadata"]["name"] = changes.pop("name", job["metadata"]["name"])
+    quick = changes.pop("quick", False)
     for role in ("ps", "worker"):
+        if quick:
+            job["spec"][role]["template"]["spec"] |= QUICK
         env = changes.pop(f"{role}_env", None)
         if env:
             container = job["spec"][role]["template"]["spec"]["containers"][0]

@@ -1,6 +1,7 @@
-"""Carrying out a plan's actions: in order, but many of one kind at once, in growing batches.
+"""Carrying out a plan's actions: in order, but many of one kind at once.
 
-The first of a kind goes alone: if it is refused (a quota, a bad image name), a thousand others are not tried.
+The first of a kind goes alone: if it is refused (a quota, a bad image name), a thousand others are not tried. Each
+success lets one more be under way, so 1, 2, 4 ... up to 32 are.
 """
 
 from __future__ import annotations
@@ -12,26 +13,28 @@ from itertools import groupby
 from paddlejob.plan import Action, Create
 
 MOST_IN_FLIGHT = 32
+Perform = Callable[[Action], Awaitable[None]]
 
 
-async def carry_out(actions: Iterable[Action], perform: Callable[[Action], Awaitable[None]]) -> None:
-    """Perform all; the first error ends it after the batch that it happened in."""
+async def carry_out(actions: Iterable[Action], perform: Perform) -> None:
+    """Perform all. After an error no other is begun; it is raised when those under way have ended."""
     for _, run in groupby(actions, key=_sort):
-        for batch in batches(list(run)):
-            if len(batch) == 1:
-                await perform(batch[0])
-                continue
-            results = await asyncio.gather(*(perform(action) for action in batch), return_exceptions=True)
-            for result in results:
-                if isinstance(result, BaseException):
-                    raise result
+        await _perform_run(run, perform)
 
 
-def batches(actions: list[Action]) -> Iterator[list[Action]]:
-    start, size = 0, 1
-    while start < len(actions):
-        yield actions[start : start + size]
-        start, size = start + size, min(size * 2, MOST_IN_FLIGHT)
+async def _perform_run(actions: Iterator[Action], perform: Perform) -> None:
+    under_way: set[asyncio.Future[None]] = set()
+    allowed, error = 1, None
+    while True:
+        while error is None and len(under_way) < allowed and (action := next(actions, None)) is not None:
+            under_way.add(asyncio.ensure_future(perform(action)))
+        if not under_way:
+            break
+        ended, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+        error = error or next((one.exception() for one in ended if one.exception()), None)
+        allowed = min(allowed + len(ended), MOST_IN_FLIGHT)
+    if error is not None:
+        raise error
 
 
 def _sort(action: Action) -> str:

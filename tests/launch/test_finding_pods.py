@@ -1,0 +1,144 @@
+"""Finding the job's pods through a real API server, under RBAC, with a service account's token and TLS."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paddlejob.launch.finding import ByApi, ByApiOrName
+from paddlejob.launch.group import Group
+from paddlejob.launch.pods_api import ApiServer, api_server
+from paddlejob.launch.settings import read_settings
+from paddlejob.launch.words import LaunchError
+from testbed.controlplane import ControlPlane
+from tests.unit.launch.documents import ENVIRON
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "deploy" / "examples" / "batch-job"
+JOB = "paddle-cluster-job"
+
+
+class Job:
+    """The documents' Job on an API server without nodes: a test is the kubelet."""
+
+    def __init__(self, plane: ControlPlane, namespace: str, directory: Path) -> None:
+        self.plane = plane
+        self.namespace = namespace
+        self.server = self._account(directory)
+        self.kubectl("create", "-f", str(EXAMPLES / "paddle-cluster-job.yaml"))
+
+    def kubectl(self, *words: str) -> str:
+        return self.plane.kubectl("-n", self.namespace, *words).stdout
+
+    def permit(self) -> None:
+        role = (EXAMPLES / "role.yaml").read_text().replace("namespace: default", f"namespace: {self.namespace}")
+        self.plane.kubectl("-n", self.namespace, "apply", "-f", "-", input=role)
+
+    def pods(self, count: int = 3) -> list[str]:
+        """As the Job's controller has made them."""
+        deadline = time.monotonic() + 60
+        while True:
+            names = self.kubectl("get", "pods", "-l", f"job-name={JOB}", "-o", "name").split()
+            if len(names) >= count:
+                return sorted(names)
+            assert time.monotonic() < deadline, names
+            time.sleep(0.2)
+
+    def runs(self, pod: str, address: str) -> None:
+        status = {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}
+        self.kubectl("patch", pod, "--subresource=status", "--type=merge", "-p", json.dumps(status))
+
+    def finder(self, address: str, indexed: bool = False) -> ByApiOrName:
+        environ = ENVIRON | {"JOB_NAMESPACE": self.namespace, "POD_IP": address}
+        if indexed:
+            environ |= {"JOB_COMPLETION_INDEX": "0"}
+        return ByApiOrName(self.server, environ, read_settings(environ, []))
+
+    def _account(self, directory: Path) -> ApiServer:
+        """The files that a kubelet mounts into each pod."""
+        cluster = yaml.safe_load(self.plane.kubeconfig.read_text())["clusters"][0]["cluster"]
+        (directory / "ca.crt").write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+        (directory / "token").write_text(self.kubectl("create", "token", "default"))
+        host, port = cluster["server"].rpartition("/")[2].split(":")
+        found = api_server({"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}, directory)
+        assert found
+        return found
+
+
+@pytest.fixture
+def job(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Job:
+    return Job(control_plane, namespace, tmp_path)
+
+
+def test_with_the_examples_role_pods_wait_by_watch_until_all_run(job: Job):
+    job.permit()
+    first, second, third = job.pods()
+    job.runs(first, "10.0.0.10")
+    job.runs(second, "10.0.0.9")
+    found: list[Group] = []
+    looking = threading.Thread(target=lambda: found.append(job.finder("10.0.0.9").look(time.monotonic() + 60)))
+    looking.start()
+    looking.join(1)
+    assert looking.is_alive(), "two of three pods run"
+    job.runs(third, "10.0.0.11")
+    looking.join(30)
+    assert found == [Group(("10.0.0.9", "10.0.0.10", "10.0.0.11"), 0)]
+
+
+def test_other_pods_of_the_namespace_do_not_count(job: Job):
+    job.permit()
+    job.kubectl("run", "bystander", "--image=x")
+    job.runs("pod/bystander", "10.0.0.1")
+    for number, pod in enumerate(job.pods()):
+        job.runs(pod, f"10.0.0.{number + 20}")
+    assert job.finder("10.0.0.21").look(time.monotonic() + 30).addresses == ("10.0.0.20", "10.0.0.21", "10.0.0.22")
+
+
+def test_a_pod_that_failed_is_replaced_in_the_group_by_its_successor(job: Job):
+    job.permit()
+    first, *others = job.pods()
+    for number, pod in enumerate([first, *others]):
+        job.runs(pod, f"10.0.0.{number + 20}")
+    job.kubectl("delete", first, "--grace-period=0", "--force")
+    successor = next(pod for pod in job.pods() if pod not in (first, *others))
+    job.runs(successor, "10.0.0.30")
+    assert job.finder("10.0.0.21").look(time.monotonic() + 30).addresses == ("10.0.0.21", "10.0.0.22", "10.0.0.30")
+
+
+def test_without_a_role_the_answer_is_how_to_permit_it(job: Job):
+    with pytest.raises(LaunchError) as told:
+        job.finder("10.0.0.9").look(time.monotonic() + 30)
+    words = str(told.value)
+    assert 'cannot list resource "pods"' in words
+    for line in words.splitlines():
+        if line.strip().startswith("kubectl"):
+            job.plane.kubectl(*line.split()[1:])
+    for number, pod in enumerate(job.pods()):
+        job.runs(pod, f"10.0.0.{number + 9}")
+    assert job.finder("10.0.0.9").look(time.monotonic() + 30).rank == 0, "the printed commands are enough"
+
+
+def test_without_a_role_an_indexed_job_goes_by_name(job: Job, monkeypatch: pytest.MonkeyPatch):
+    names = {f"{JOB}-{index}.{JOB}": f"10.0.0.{30 - index}" for index in range(3)}
+    monkeypatch.setattr("paddlejob.launch.finding._address_of", names.__getitem__)
+    found = job.finder("10.0.0.30", indexed=True).look(time.monotonic() + 30)
+    assert found == Group(("10.0.0.30", "10.0.0.29", "10.0.0.28"), 0)
+
+
+def test_a_wrong_authority_is_no_answer_and_not_trusted(job: Job, tmp_path: Path):
+    job.permit()
+    other = tmp_path / "other"
+    other.mkdir()
+    made = job.plane.kubectl(
+        "config", "view", "--raw", "--minify", "-o", "jsonpath={.users[0].user.client-certificate-data}"
+    )
+    (other / "ca.crt").write_bytes(base64.b64decode(made.stdout))
+    server = job.server._replace(authority=other / "ca.crt")
+    environ = ENVIRON | {"JOB_NAMESPACE": job.namespace, "POD_IP": "10.0.0.9"}
+    with pytest.raises(LaunchError, match="waited too long"):
+        ByApi(server, environ, read_settings(environ, [])).look(time.monotonic() + 1)

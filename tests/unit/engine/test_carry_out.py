@@ -1,0 +1,58 @@
+"""Many actions at once, but the first alone, and none after a refusal."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from paddlejob.engine.carry_out import MOST_IN_FLIGHT, carry_out
+from paddlejob.plan import Action, Create, Delete, Kind
+
+
+def creates(count: int, kind: Kind = Kind.POD) -> list[Action]:
+    return [Create(kind, f"{kind}-{index}", {}) for index in range(count)]
+
+
+class Recorder:
+    def __init__(self, refuse: str = "") -> None:
+        self.begun: list[str] = []
+        self.most = self._now = 0
+        self._refuse = refuse
+
+    async def perform(self, action: Action) -> None:
+        assert isinstance(action, Create | Delete)
+        self.begun.append(action.name)
+        self._now += 1
+        self.most = max(self.most, self._now)
+        await asyncio.sleep(0)
+        self._now -= 1
+        if action.name == self._refuse:
+            raise PermissionError(action.name)
+
+
+async def test_all_are_performed_and_no_more_than_so_many_at_once():
+    seen = Recorder()
+    await carry_out(creates(200), seen.perform)
+    assert sorted(seen.begun) == sorted(action.name for action in creates(200))
+    assert seen.most == MOST_IN_FLIGHT
+
+
+async def test_a_kind_waits_for_the_kind_before_it():
+    seen = Recorder()
+    await carry_out([*creates(5, Kind.SERVICE), *creates(5), Delete(Kind.POD, "old", "u", "")], seen.perform)
+    assert [name.partition("-")[0] for name in seen.begun] == ["Service"] * 5 + ["Pod"] * 5 + ["old"]
+
+
+async def test_when_the_first_is_refused_no_other_is_tried():
+    seen = Recorder(refuse="Pod-0")
+    with pytest.raises(PermissionError):
+        await carry_out([*creates(50), Delete(Kind.POD, "old", "u", "")], seen.perform)
+    assert seen.begun == ["Pod-0"]
+
+
+async def test_when_a_later_one_is_refused_only_those_under_way_end():
+    seen = Recorder(refuse="Pod-40")
+    with pytest.raises(PermissionError):
+        await carry_out(creates(500), seen.perform)
+    assert len(seen.begun) <= 41 + MOST_IN_FLIGHT

@@ -1,0 +1,83 @@
+"""The command lines of 2016 and the environment of today, from the same variables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from paddlejob.launch.group import Group
+from paddlejob.launch.paddle_2016 import find_paddle, joined, server_flags, trainer_flags
+from paddlejob.launch.paddle_today import new_commands, refuse_missing_program
+from paddlejob.launch.settings import read_settings
+from paddlejob.launch.words import LaunchError
+from tests.unit.launch.documents import ADDRESSES, ENVIRON, LOGGED, PASSED_ON
+
+
+def test_the_trainer_of_2016_gets_the_flags_of_the_documents_log_in_that_order():
+    flags = trainer_flags(read_settings(ENVIRON, PASSED_ON), Group(ADDRESSES, 0))
+    assert flags[: len(LOGGED)] == LOGGED
+    assert flags[len(LOGGED) :] == ["--num_gradient_servers=3"], "named by the document's text, not in its log"
+
+
+def test_the_server_of_2016_gets_what_the_document_names():
+    assert server_flags(read_settings(ENVIRON, [])) == [
+        "--nics=eth0",
+        "--port=7164",
+        "--ports_num=2",
+        "--ports_num_for_sparse=2",
+        "--num_gradient_servers=3",
+        "--comment=paddle_process_by_paddle",
+    ]
+
+
+def test_trainer_count_comes_from_the_environment_where_no_argument_says_it():
+    settings = read_settings(ENVIRON | {"TRAINER_COUNT": "3"}, ["--use_gpu=0"])
+    assert "--trainer_count=3" in trainer_flags(settings, Group(ADDRESSES, 2))
+
+
+def test_unknown_arguments_are_passed_on_in_both_spellings():
+    assert joined(["--config", "a.py", "--use_gpu=0", "--verbose", "--job", "x"]) == [
+        "--config=a.py",
+        "--use_gpu=0",
+        "--verbose",
+        "--job=x",
+    ]
+
+
+def test_the_paddle_command_of_todays_wheel_is_not_taken_for_that_of_2016(tmp_path: Path):
+    for name, text in (("old", 'case $1 in "pserver") exec x;; esac'), ("new", "echo version")):
+        (tmp_path / name).mkdir()
+        script = tmp_path / name / "paddle"
+        script.write_text(f"#!/bin/sh\n{text}\n")
+        script.chmod(0o755)
+    assert find_paddle(str(tmp_path / "old")) == str(tmp_path / "old" / "paddle")
+    assert find_paddle(str(tmp_path / "new")) == ""
+    assert find_paddle(os.devnull) == ""
+
+
+def test_today_the_same_variables_become_the_environment_that_paddle_reads():
+    settings = read_settings(ENVIRON, ["--num_passes=2"])
+    server, trainer = new_commands(settings, Group(ADDRESSES, 1), {"PATH": "/bin"})
+    assert server.words[1:] == trainer.words[1:] == ["train.py", "--num_passes=2"]
+    servers = "192.168.129.66:7164,192.168.129.71:7164,192.168.223.143:7164"
+    for role in (server.environ, trainer.environ):
+        assert role["PATH"] == "/bin"
+        assert role["PADDLE_PSERVERS_IP_PORT_LIST"] == servers
+        assert role["PADDLE_TRAINER_ENDPOINTS"] == servers.replace(":7164", ":7165")
+        assert role["PADDLE_GLOO_HTTP_ENDPOINT"] == "192.168.129.66:7166"
+        assert role["PADDLE_TRAINERS_NUM"] == "3"
+        assert role["POD_IP"] == "192.168.129.71"
+        assert role["OUTPUT_DIR"] == "/home/jobpath/paddle-cluster-job/output"
+    assert (server.environ["TRAINING_ROLE"], server.environ["PADDLE_PORT"]) == ("PSERVER", "7164")
+    assert (trainer.environ["TRAINING_ROLE"], trainer.environ["PADDLE_PORT"]) == ("TRAINER", "7165")
+    assert trainer.environ["PADDLE_TRAINER_ID"] == "1"
+
+
+def test_a_config_directory_of_2016_without_its_paddle_is_an_error_that_says_what_is_missing(tmp_path: Path):
+    config = tmp_path / "paddle-cluster-job" / "recommendation"
+    config.mkdir(parents=True)
+    (config / "trainer_config.py").touch()
+    with pytest.raises(LaunchError, match=r"has no train.py, .*\(there is trainer_config.py\).*2016 is not in this"):
+        refuse_missing_program(read_settings(ENVIRON | {"JOB_PATH": str(tmp_path)}, []))
