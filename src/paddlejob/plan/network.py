@@ -14,7 +14,8 @@ HOST_BLOCKS = (contract.HOST_PORT_LAST - contract.HOST_PORT_FIRST + 1) // contra
 def port(job: PaddleJob, role: Role, index: int, attempt: int) -> int:
     """In a pod network every pod has the same port; on the host's, each pod of an attempt has a block of its own."""
     if job.spec.intranet is not Intranet.HOST:
-        return contract.PORT
+        given = job.metadata.annotations.get(contract.ANNOTATION_PORT, "")
+        return int(given) if given.isdigit() else contract.PORT
     block = (names.spread(job, attempt, "ports") + _position(job, role, index)) % HOST_BLOCKS
     return contract.HOST_PORT_FIRST + block * contract.PORTS_PER_POD
 
@@ -54,6 +55,6 @@ def service(job: PaddleJob, role: Role, index: int) -> dict[str, Any]:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": labels,
-            "ports": [{"name": "paddle", "port": contract.PORT}],
+            "ports": [{"name": "paddle", "port": port(job, role, index, attempt=0)}],
         },
     }

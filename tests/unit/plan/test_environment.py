@@ -177,6 +177,17 @@ def test_on_the_host_network_every_pod_has_a_block_of_ports_of_its_own():
     assert network.port(made, Role.PS, 0, 1) != network.port(made, Role.PS, 0, 2), "another attempt, other ports"
 
 
+def test_a_job_may_be_given_another_port_which_services_follow():
+    """Paddle binds some ports on every address, so two jobs on one machine cannot share them."""
+    made = job(ps=1, intranet="Service")
+    other = made.metadata.model_copy(update={"annotations": {"batch.paddlepaddle.org/port": "2399"}})
+    made = made.model_copy(update={"metadata": other})
+    seen = seen_by(made, Role.WORKER, 0)
+    assert seen["PADDLE_PORT"] == "2399"
+    assert seen["PADDLE_GLOO_HTTP_ENDPOINT"] == "mnist-ps-0.default.svc:2417"
+    assert network.service(made, Role.PS, 0)["spec"]["ports"][0]["port"] == 2399
+
+
 def test_ipv6_is_bracketed_where_a_port_follows_and_only_there():
     seen = seen_by(job(), Role.WORKER, 0, six=True)
     assert seen["PADDLE_TRAINER_ENDPOINTS"] == "[fd00::2:1]:2379,[fd00::2:2]:2379"
