@@ -30,12 +30,14 @@ SYSTEM = ("python3", "libgomp1", "bash")
 
 @dataclass(frozen=True)
 class Training:
-    """An image that trains: the directory of an example, and how it is run."""
+    """An image that trains: the directory of an example, where it stands, and how it is run."""
 
     name: str
     directory: str = ""
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
+    at: str = ""
+    working_directory: str = ""
 
 
 TRAINING = (
@@ -46,11 +48,16 @@ TRAINING = (
     Training(f"{OURS}/mnist:v1", "mnist", TRAIN),
     Training(f"{OURS}/checkpoint:v1", "checkpoint", TRAIN),
     Training(f"{OURS}/heter:v1", "heter", TRAIN),
+    *(
+        Training(name, "k8s_train", command=("/bin/bash", "-c", "/root/start.sh"), at="/root", working_directory="/")
+        for name in (f"{TUTORIAL}:k8s_train", "docker.io/example/paddle:mypaddle")
+    ),
 )
 
 
-def push_operator(registry: Registry, say: Say) -> None:
-    """The operator as it is in the working tree."""
+def push_programs(registry: Registry, say: Say) -> None:
+    """The operator, and the image that splits data: paddlejob as it is in the working tree."""
+    environment = {"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin"}
     with tempfile.TemporaryDirectory(prefix="testbed-image-") as scratch:
         layers = [debian(SYSTEM, say), python_packages(_dependencies(), LIBRARIES, say), _program(Path(scratch))]
         registry.push(
@@ -58,8 +65,18 @@ def push_operator(registry: Registry, say: Say) -> None:
                 f"docker.io/{OPERATOR}",
                 layers,
                 entrypoint=["python3", "-m", "paddlejob"],
-                environment={"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin"},
+                environment=environment,
                 user="65532",
+            )
+        )
+        data = f"{LIBRARIES}/paddlejob/examples/k8s_data"
+        registry.push(
+            Image(
+                f"{TUTORIAL}:k8s_data",
+                layers,
+                command=["python3", "get_data.py"],
+                environment=environment,
+                working_directory=data,
             )
         )
 
@@ -78,20 +95,20 @@ def _training(one: Training, below: list[Blob], scratch: Path) -> Image:
     if one.directory:
         # Links between examples become files: an image stands alone.
         shutil.copytree(EXAMPLES / one.directory, scratch / "tree", ignore=shutil.ignore_patterns("__pycache__"))
-        layers.append(layer(scratch / "tree", scratch / "layer.tar", at=f"/{one.directory}"))
+        layers.append(layer(scratch / "tree", scratch / "layer.tar", at=one.at or f"/{one.directory}"))
     return Image(
         one.name,
         layers,
         entrypoint=one.entrypoint,
         command=one.command,
         environment={"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1"},
-        working_directory=f"/{one.directory}",
+        working_directory=one.working_directory or f"/{one.directory}",
     )
 
 
 def _program(scratch: Path) -> Blob:
     tree = scratch / "program"
-    shutil.copytree(SOURCES, tree, ignore=shutil.ignore_patterns("__pycache__", "examples"))
+    shutil.copytree(SOURCES, tree, ignore=shutil.ignore_patterns("__pycache__"))
     return layer(tree, scratch / "program.tar", at=f"{LIBRARIES}/paddlejob")
 
 

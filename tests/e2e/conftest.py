@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from testbed.cluster import Cluster
 from testbed.fixtures import *  # noqa: F403
-from testbed.productimages import push_operator, push_training
+from testbed.productimages import push_programs, push_training
 
 ROOT = Path(__file__).parent.parent.parent
 CRD, OPERATOR = "deploy/v1/crd.yaml", "deploy/v1/operator.yaml"
@@ -19,20 +18,19 @@ def images(cluster: Cluster, request: pytest.FixtureRequest) -> Cluster:
     """The cluster, with the product's images in its registry under the documents' names."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
-        push_operator(cluster.registry, _say)
+        push_programs(cluster.registry, _say)
         push_training(cluster.registry, _say)
     return cluster
 
 
-@pytest.fixture(scope="module")
-def operator(images: Cluster) -> Iterator[Cluster]:
+@pytest.fixture(scope="session")
+def operator(images: Cluster) -> Cluster:
     """The cluster with the operator installed, as the first document does it."""
     images.kubectl("create", "-f", str(ROOT / CRD), "-f", str(ROOT / OPERATOR))
     images.kubectl(
         *["-n", "paddle-system", "rollout", "status", "deployment/paddle-controller-manager", "--timeout=180s"]
     )
-    yield images
-    images.kubectl("delete", "-f", str(ROOT / CRD), "-f", str(ROOT / OPERATOR), "--wait=true", "--timeout=120s")
+    return images
 
 
 def _say(line: str) -> None:

@@ -70,6 +70,7 @@ def test_a_service_is_reached_by_its_name_from_another_node(cluster: Cluster, cl
     assert eventually(lambda: cluster.kubectl(*visit, check=False).stdout == "hello\n")
 
 
+@pytest.mark.full
 def test_a_service_is_reached_from_where_the_control_plane_runs(cluster: Cluster, cluster_namespace: str) -> None:
     run(cluster, cluster_namespace, say_hello("node-3"))
     cluster.kubectl("expose", "pod", "greeter", "-n", cluster_namespace, "--port=80", "--target-port=8080")
@@ -78,6 +79,7 @@ def test_a_service_is_reached_from_where_the_control_plane_runs(cluster: Cluster
     assert eventually(lambda: subprocess.run(visit, capture_output=True).stdout == b"hello\n")
 
 
+@pytest.mark.full
 def test_an_image_that_the_registry_lacks_is_not_fetched_elsewhere(cluster: Cluster, cluster_namespace: str) -> None:
     missing = json.loads(pod("missing", "node-1", "true"))
     missing["spec"]["containers"][0]["image"] = "docker.io/library/hello-world:latest"
@@ -87,6 +89,7 @@ def test_an_image_that_the_registry_lacks_is_not_fetched_elsewhere(cluster: Clus
     assert eventually(lambda: cluster.kubectl(*shown).stdout in ("ErrImagePull", "ImagePullBackOff"))
 
 
+@pytest.mark.full
 def test_a_killed_node_is_noticed_and_comes_back(cluster: Cluster, cluster_namespace: str) -> None:
     victim = cluster.nodes[2]
     run(cluster, cluster_namespace, pod("orphan", victim.name, "sleep", "3600"))
@@ -97,6 +100,7 @@ def test_a_killed_node_is_noticed_and_comes_back(cluster: Cluster, cluster_names
     run(cluster, cluster_namespace, pod("settler", victim.name, "sleep", "3600"))
 
 
+@pytest.mark.full
 def test_the_containers_of_a_node_that_is_cut_off_run_on(cluster: Cluster, cluster_namespace: str) -> None:
     lonely = cluster.nodes[1]
     run(cluster, cluster_namespace, pod("hermit", lonely.name, "sleep", "4242"))
@@ -109,6 +113,7 @@ def test_the_containers_of_a_node_that_is_cut_off_run_on(cluster: Cluster, clust
     cluster.wait_ready(lonely)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("cluster")
 def test_nothing_outlives_a_second_cluster_whose_owner_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "testbed", "up", "--nodes=1"]

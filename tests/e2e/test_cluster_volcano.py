@@ -4,9 +4,12 @@ import json
 import time
 from typing import Any
 
+import pytest
+
 from testbed.cluster import Cluster
 from testbed.volcano import Volcano
 
+pytestmark = pytest.mark.full
 GROUP = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",
     "kind": "PodGroup",

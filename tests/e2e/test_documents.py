@@ -1,11 +1,9 @@
-"""The documents' walk, command by command, and every PaddleJob of theirs, on real pods with real PaddlePaddle."""
+"""Every PaddleJob of the documents, on real pods with real PaddlePaddle."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,46 +12,8 @@ import yaml
 from testbed.cluster import Cluster
 from tests.support.on_cluster import EXAMPLES, ROOT, eventually, submit
 
-WALK = (
-    ("000:52", "kubectl create -f deploy/v1/crd.yaml", ""),
-    ("000:60", "kubectl get crd", r"paddlejobs\.batch\.paddlepaddle\.org\s+\d{4}-"),
-    ("000:82", "kubectl create -f deploy/v1/operator.yaml", ""),
-    ("000:88", "kubectl -n paddle-system get pods", r"paddle-controller-manager-\S+\s+1/1\s+Running\s+0"),
-    ("000:96", "kubectl -n paddle-system logs {operator}", r"watching all namespaces"),
-    ("000:102", "kubectl -n paddle-system create -f deploy/examples/wide_and_deep.yaml", "created"),
-    (
-        "000:108",
-        "kubectl -n paddle-system get pdj",
-        r"NAME\s+STATUS\s+MODE\s+PS\s+WORKER\s+AGE\nwide-ande-deep\s+Pending",
-    ),
-    ("000:108", "kubectl -n paddle-system get pdj", r"\nwide-ande-deep\s+Completed\s+PS\s+2/2\s+0/2\s"),
-    ("000:118", "kubectl -n paddle-system get pods", r"wide-ande-deep-worker-0\s+0/1\s+Completed\s+0"),
-    ("000:126", "kubectl delete -f deploy/v1/crd.yaml -f deploy/v1/operator.yaml", "deleted"),
-    ("000:126", "kubectl get crd", r"^(?!.*paddlejobs)"),
-    ("000:126", "kubectl get namespaces", r"(?s)^(?!.*paddle-system)"),
-)
-"""Where it stands, the command, and what it prints in the end."""
 
-
-def test_the_walk_of_the_first_document(images: Cluster):
-    for place, command, expected in WALK:
-        words = shlex.split(command.format(operator=_operator(images) if "{operator}" in command else ""))
-
-        def prints_it(words: list[str] = words, expected: str = expected) -> bool:
-            done = subprocess.run(words, cwd=ROOT, env=images.environment(), capture_output=True, text=True)
-            prints_it.last = done.stdout + done.stderr  # type: ignore[attr-defined]
-            return done.returncode == 0 and re.search(expected, done.stdout) is not None
-
-        if words[1] in ("create", "delete") or words[3:4] == ["create"]:
-            assert prints_it(), f"{place}: {command}: {prints_it.last}"  # type: ignore[attr-defined]
-        else:
-            eventually(f"{place}: {command} prints {expected}", prints_it)
-
-
-def _operator(cluster: Cluster) -> str:
-    return cluster.kubectl("-n", "paddle-system", "get", "pods", "-o", "name").stdout.split()[0]
-
-
+@pytest.mark.full
 def test_wide_and_deep_by_service_trains(operator: Cluster, cluster_namespace: str):
     job = submit(operator, cluster_namespace, "wide_and_deep_service.yaml")
     job.until(phase="Completed")
@@ -137,7 +97,6 @@ class _gpus:
 
 
 def test_every_example_file_is_run_by_a_test():
-    """The volcano one in test_volcano.py."""
-    here = "".join((Path(__file__).parent / name).read_text() for name in ("test_documents.py", "test_volcano.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     for path in EXAMPLES.glob("*.yaml"):
-        assert path.name in here, path.name
+        assert path.name in tests, path.name

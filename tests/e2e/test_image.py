@@ -3,8 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from testbed.cluster import Cluster
 from testbed.image import Image, archive, layer
+
+pytestmark = pytest.mark.full
 
 
 def greeting_image(name: str, directory: Path, text: str) -> Image:

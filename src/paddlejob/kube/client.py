@@ -19,10 +19,14 @@ from paddlejob.kube.transport import Observe, Request, Transport
 PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 # The server sends a bookmark about every minute, so a longer silence is a dead connection.
 LONGEST_SILENCE = 150.0
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
+
+# What has no kind of its own: the version of the server and the lists of what it serves.
+SERVER = Resource("", "", "server", namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +155,27 @@ class Client:
             async for line in lines:
                 yield line
 
-    async def create(self, resource: Resource, obj: Object) -> Object:
+    async def read(self, path: str) -> Object:
+        """What the server says of itself, such as /version or /apis/apps/v1."""
+        return await self._do(Request("get", SERVER, "GET", path))
+
+    async def create(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
+        """With `dry_run` the server checks everything and stores nothing."""
         path = resource.collection(_namespace(resource, obj))
-        return await self._do(Request("create", resource, "POST", path, body=orjson.dumps(obj)))
+        params = {"dryRun": "All"} if dry_run else {}
+        return await self._do(Request("create", resource, "POST", path, params, orjson.dumps(obj)))
+
+    async def apply(
+        self, resource: Resource, obj: Object, *, manager: str, force: bool = False, dry_run: bool = False
+    ) -> Object:
+        """Create the object, or change it to have every field of `obj`, and none that `manager` set before.
+
+        Without `force`, a field that another manager holds with another value is a Conflict.
+        """
+        path = resource.item(obj["metadata"]["name"], _namespace(resource, obj))
+        params = {"fieldManager": manager, "force": str(force).lower()} | ({"dryRun": "All"} if dry_run else {})
+        # JSON is YAML, and the only form that keeps every value as it is.
+        return await self._do(Request("apply", resource, "PATCH", path, params, orjson.dumps(obj), APPLY_PATCH))
 
     async def replace(self, resource: Resource, obj: Object, *, subresource: str = "") -> Object:
         """Write the whole object; with a resourceVersion in it, only over that version (else Conflict)."""

@@ -48,6 +48,8 @@ CONFIGMAPS = Resource("", "v1", "configmaps", kind="ConfigMap")
 SERVICES = Resource("", "v1", "services", kind="Service")
 EVENTS = Resource("", "v1", "events", kind="Event")
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False, kind="Namespace")
+PERSISTENT_VOLUME_CLAIMS = Resource("", "v1", "persistentvolumeclaims", kind="PersistentVolumeClaim")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", kind="Deployment")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
 CRDS = Resource(
     "apiextensions.k8s.io",

@@ -17,6 +17,9 @@ Object = dict[str, Any]
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
+TRANSIENT = "failed to sync configmap cache"
+"""A kubelet that is slow to start watching says this for a moment; nothing is missing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owned(Generic[T]):
@@ -140,7 +143,7 @@ def _waiting(obj: Object, status: Object, waiting: Object) -> Object:
     own = obj["metadata"]["labels"].get(contract.LABEL_JOB, "") + f"-env-{attempt_of(obj)}"
     if reason == "CreateContainerConfigError" and f'configmap "{own}" not found' in words:
         return {"phase": PodPhase.WAITING}
-    if reason in ("", "ContainerCreating", "PodInitializing"):
+    if reason in ("", "ContainerCreating", "PodInitializing") or TRANSIENT in words:
         return {"phase": PodPhase.PENDING, **_unschedulable(status)}
     return {"phase": PodPhase.PENDING, "trouble": reason, "words": words}
 

@@ -14,7 +14,7 @@ from paddlejob.kube.access import Access, Grant, client_tls, in_cluster
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS, Resource
 
-from .conftest import ControlPlane
+from .conftest import ControlPlane, compact
 from .support import LONG, configmap, pod
 
 
@@ -172,7 +172,12 @@ async def test_a_watch_ends_when_its_seconds_are_over(client: Client, namespace:
     assert opened == [True]
 
 
-async def test_a_watch_from_a_version_long_compacted_is_gone(client: Client, namespace: str) -> None:
+async def test_a_watch_from_a_version_long_compacted_is_gone(
+    client: Client, namespace: str, control_plane: ControlPlane
+) -> None:
+    await asyncio.to_thread(control_plane.kill_apiserver)
+    await asyncio.to_thread(compact, control_plane)
+    await asyncio.to_thread(control_plane.start_apiserver)
     with pytest.raises(Gone):
         async with asyncio.timeout(LONG):
             _ = [change async for change in client.watch(CONFIGMAPS, namespace, version="1", seconds=5)]

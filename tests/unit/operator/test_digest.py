@@ -38,6 +38,15 @@ CASES = {
         container(waiting=OTHER),
         {"phase": PodPhase.PENDING, "trouble": "CreateContainerConfigError"},
     ),
+    "whose kubelet is slow": (
+        container(
+            waiting={
+                "reason": "CreateContainerConfigError",
+                "message": "failed to sync configmap cache: timed out waiting for the condition",
+            }
+        ),
+        {"phase": PodPhase.PENDING, "trouble": ""},
+    ),
     "creating": (container(waiting={"reason": "ContainerCreating"}), {"phase": PodPhase.PENDING, "trouble": ""}),
     "image": (
         container(waiting={"reason": "ErrImagePull", "message": "no such image"}),

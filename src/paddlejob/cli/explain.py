@@ -1,0 +1,82 @@
+"""How a job is doing, as a few sentences: where it stands, why, what happened on the way, and what to do next."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from paddlejob.api.types import Phase
+from paddlejob.cli.place import JobView, PodView
+from paddlejob.cli.tails import last_lines
+from paddlejob.cli.words import age, lasted, restarts
+
+EVENTS = 8
+LINES = 12
+HINTS = (
+    (
+        r"No module named 'paddle'",
+        "PaddlePaddle is not installed in the Python that ran this: pip install 'paddlejob[paddle]', or --python",
+    ),
+    (r"No module named '([\w.]+)'", "the Python that ran this lacks the module {0}: install it there"),
+    (r"DistFleetWrapper", "this PaddlePaddle has no parameter server; 2.6.2 has: pip install 'paddlejob[paddle]'"),
+    (r"cd: (?:can't cd to )?(/\S+?):? ", "{0} is not there: what is mounted above it is empty; --volume CLAIM=DIR"),
+    (r"can't open file '([^']+)'", "there is no program {0}: is it in the image's directory (--image) or a volume?"),
+    (r"No space left on device|the disk is full", "a disk is full: free some room, then run the job again"),
+    (r"Address already in use", "a port is taken at the pod's address: does the program start two servers?"),
+    (r"CUDA|cudaGetDevice|libcuda", "the program looks for a GPU; on a machine without, --cpu and a CPU build help"),
+)
+
+
+def explain(view: JobView) -> str:
+    job = view.job
+    parts = [f"{job.name} is {view.phase.lower()}: {_standing(view)}"]
+    parts += _happened(view)
+    failed = next((pod for pod in view.pods if pod.state == "Failed"), None)
+    lines = last_lines(Path(failed.log), LINES) if failed and failed.log else []
+    if failed and lines and job.status.phase is not Phase.COMPLETED:
+        parts.append(f"The last lines of {failed.role}-{failed.index} ({failed.log}):\n" + _indented(lines))
+    hint = _hint("\n".join([job.status.message, *lines]))
+    if hint and job.status.phase is not Phase.COMPLETED:
+        parts.append(f"Hint: {hint}.")
+    advice = _advice(view, failed)
+    return "\n\n".join([*parts, advice] if advice else parts)
+
+
+def _standing(view: JobView) -> str:
+    status = view.job.status
+    if view.note:
+        return view.note + "."
+    if status.phase is Phase.COMPLETED:
+        return f"{status.message}, in {lasted(view.job)}{restarts(view.job)}."
+    if status.phase is Phase.RUNNING:
+        return f"{status.message}, for {lasted(view.job)}{restarts(view.job)}."
+    if not status.phase:
+        return f"nobody has worked on it yet; it is {age(view.job)} old."
+    return f"{status.reason}: {status.message}{restarts(view.job)}"
+
+
+def _happened(view: JobView) -> list[str]:
+    told = [f"  {event.time}  {event.reason}: {event.message.partition(chr(10))[0]}" for event in view.events]
+    return ["What happened:\n" + "\n".join(told[-EVENTS:])] if told else []
+
+
+def _hint(text: str) -> str:
+    for pattern, words in HINTS:
+        found = re.search(pattern, text)
+        if found:
+            return words.format(*found.groups())
+    return ""
+
+
+def _advice(view: JobView, failed: PodView | None) -> str:
+    name = view.job.name
+    if view.job.status.phase is Phase.FAILED:
+        which = f" --role {failed.role} --index {failed.index}" if failed else ""
+        return f"Next: read `pdj logs {name}{which}{view.flags}`, correct what it says, and run the job again."
+    if view.job.status.phase is Phase.SUSPENDED:
+        return f"Next: `pdj resume {name}{view.flags}` lets it go on."
+    return ""
+
+
+def _indented(lines: list[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,75 @@
+"""Processes of this machine, read from /proc. What ends while it is read is left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def descendants(root: int) -> list[int]:
+    """All processes below one."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents().items():
+        children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    level = [root]
+    while level:
+        level = [child for pid in level for child in children.get(pid, [])]
+        found += level
+    return found
+
+
+def parents() -> dict[int, int]:
+    found = {}
+    for process in _processes():
+        stat = _read(process / "stat").decode(errors="replace")
+        if stat:
+            found[int(process.name)] = int(stat.rpartition(")")[2].split()[1])
+    return found
+
+
+def environments() -> Iterator[tuple[int, list[bytes]]]:
+    """Processes other than this one, and their environment, as far as we may read it."""
+    for process in _processes():
+        if int(process.name) != os.getpid():
+            yield int(process.name), _read(process / "environ").split(b"\0")
+
+
+def memory_below(roots: Iterable[int]) -> dict[int, int]:
+    """By the first process of each tree: bytes that belong to its processes alone."""
+    known = parents()
+    used = dict.fromkeys(roots, 0)
+    for pid in known:
+        root = pid
+        while root and root not in used:
+            root = known.get(root, 0)
+        if root:
+            used[root] += _own_memory(pid)
+    return used
+
+
+def out_of_memory_kills() -> int:
+    """How often the kernel has killed a process for want of memory since it started."""
+    for line in _read(Path("/proc/vmstat")).splitlines():
+        if line.startswith(b"oom_kill "):
+            return int(line.split()[1])
+    return 0
+
+
+def _own_memory(pid: int) -> int:
+    numbers = _read(Path("/proc", str(pid), "statm")).split()
+    return (int(numbers[1]) - int(numbers[2])) * PAGE if numbers else 0
+
+
+def _processes() -> list[Path]:
+    return [path for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

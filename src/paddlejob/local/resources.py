@@ -1,0 +1,90 @@
+"""What jobs ask for, and what this machine has."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paddlejob.api.types import Spec
+from paddlejob.errors import BadInput
+
+UNITS = {"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+UNITS |= {f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")}
+GPU = "nvidia.com/gpu"
+
+
+def amount(quantity: str | int | float) -> float:
+    """A quantity as Kubernetes writes it: 2, "500m", "1.5Gi", "1e3"."""
+    found = re.fullmatch(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)", str(quantity).strip())
+    if not found or found[2] not in UNITS:
+        raise BadInput(f"{quantity!r} is no quantity; write it as 2, 500m or 1Gi")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def of_pod(pod_spec: dict[str, Any]) -> Counter[str]:
+    """What all containers of a pod ask for together; a limit without a request is a request too."""
+    total: Counter[str] = Counter()
+    for container in pod_spec["containers"]:
+        resources = container.get("resources") or {}
+        for name, quantity in {**(resources.get("limits") or {}), **(resources.get("requests") or {})}.items():
+            total[name] += amount(quantity)  # type: ignore[assignment]
+    return total
+
+
+def of_job(spec: Spec) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for role in spec.roles.values():
+        for name, asked in of_pod(role.template["spec"]).items():
+            total[name] += asked * role.replicas
+    return total
+
+
+def is_accelerator(resource: str) -> bool:
+    return "/" in resource
+
+
+@dataclass(frozen=True)
+class Machine:
+    name: str
+    cpus: int
+    memory: int
+    gpus: tuple[str, ...] = ()
+    """Their indexes, as CUDA_VISIBLE_DEVICES names them."""
+
+    def has(self, resource: str) -> float | None:
+        """How much there is; None where nobody counts it."""
+        if is_accelerator(resource):
+            return len(self.gpus) if resource == GPU else 0
+        return {"cpu": float(self.cpus), "memory": float(self.memory)}.get(resource)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+        return {"kubernetes.io/hostname": self.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": machine}
+
+
+def this_machine() -> Machine:
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Machine(platform.node(), len(os.sched_getaffinity(0)), pages, _gpus())
+
+
+def _gpus() -> tuple[str, ...]:
+    """Those that the user lets us see."""
+    found = [path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*")]
+    if not found and shutil.which("nvidia-smi"):
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
+        found = re.findall(r"^GPU (\d+):", listed, re.MULTILINE)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return tuple(gpu for gpu in sorted(found, key=int) if visible is None or gpu in visible.split(","))
+
+
+def written(resource: str, quantity: float) -> str:
+    """For people: memory in GiB, the rest as a plain number."""
+    return f"{quantity / 1024**3:.1f} GiB" if resource == "memory" else f"{quantity:g}"

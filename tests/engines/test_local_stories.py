@@ -1,0 +1,20 @@
+"""Every story on the embedded engine, from the same file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paddlejob.local.engine import LocalEngine
+from paddlejob.local.store import Store
+from tests.engines.stories import STORIES, Story
+from tests.support.local_stage import LocalStage
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+async def test_embedded(story: Story, tmp_path: Path):
+    strings = tmp_path / "strings"
+    strings.mkdir()
+    async with LocalEngine(Store(tmp_path / "state")) as engine:
+        await story(LocalStage(engine, strings))

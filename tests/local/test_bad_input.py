@@ -1,0 +1,113 @@
+"""Bad input: one clear message, no traceback, nothing left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pdj import Pdj
+
+DOCUMENTS = Path(__file__).parents[2] / "deploy" / "examples"
+
+
+def refused(pdj: Pdj, *arguments: str, code: int = 2) -> str:
+    done = pdj("run", *arguments)
+    assert done.returncode == code, done
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("pdj: ")
+    assert not list(pdj.store.folders()), "a job was written down"
+    assert pdj.processes() == []
+    return done.stderr
+
+
+def test_a_missing_file(pdj: Pdj):
+    assert "absent.yaml: there is no such file" in refused(pdj, "absent.yaml")
+
+
+def test_a_directory(pdj: Pdj):
+    assert "is a directory" in refused(pdj, str(pdj.folder))
+
+
+def test_yaml_that_does_not_parse_is_shown_by_line_and_column(pdj: Pdj):
+    (pdj.folder / "bad.yaml").write_text("kind: PaddleJob\nspec: [1, 2\nx: y\n")
+    assert "bad.yaml:3:2: this is not YAML" in refused(pdj, "bad.yaml")
+
+
+def test_a_file_without_a_job(pdj: Pdj):
+    (pdj.folder / "pod.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
+    assert "holds no PaddleJob" in refused(pdj, "pod.yaml")
+
+
+def test_every_fault_of_a_job_at_once(pdj: Pdj):
+    file = Path(pdj.write(command=["true"], cleanPodPolicy="Sometimes"))
+    file.write_text(file.read_text().replace("image: program", "imag: program"))
+    told = refused(pdj, str(file))
+    assert "spec.cleanPodPolicy" in told
+    assert 'did you mean "image"?' in told
+
+
+def test_two_jobs_of_one_name_in_a_file(pdj: Pdj):
+    file = Path(pdj.write(command=["true"]))
+    file.write_text(f"{file.read_text()}---\n{file.read_text()}")
+    assert "two jobs are named job" in refused(pdj, str(file))
+
+
+def test_several_jobs_in_a_file_all_run(pdj: Pdj):
+    files = [Path(pdj.write(name, command=["bash", "-c", f"echo {name}"])) for name in ("one", "two")]
+    (pdj.folder / "both.yaml").write_text("---\n".join(file.read_text() for file in files))
+    done = pdj("run", "both.yaml")
+    assert done.returncode == 0, done.stderr
+    assert [pdj.log(name, "worker-0") for name in ("one", "two")] == ["one\n", "two\n"]
+
+
+def test_an_image_without_a_command(pdj: Pdj):
+    assert "has no command" in refused(pdj, pdj.write(), code=1)
+
+
+def test_a_volume_option_that_names_no_directory(pdj: Pdj):
+    told = refused(pdj, "--volume", "claim=/no/such/place", pdj.write(command=["true"]))
+    assert "/no/such/place is not a directory" in told
+
+
+def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pdj):
+    file = pdj.write(command=["true"], container={"resources": {"requests": {"cpu": "5000"}}})
+    told = refused(pdj, file, code=1)
+    assert "asks for 5000 of cpu" in told
+    assert "--overcommit" in told
+    assert pdj("run", "--overcommit", file).returncode == 0
+
+
+@pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason="this machine has GPUs")
+def test_a_job_for_gpus_is_refused_where_there_are_none_and_the_flag_is_named(pdj: Pdj):
+    told = refused(pdj, str(DOCUMENTS / "wide_and_deep_gpu.yaml"), code=1)
+    assert "asks for 4 of nvidia.com/gpu, and this machine has none" in told
+    assert "accelerator=nvidia-tesla-p100" in told
+    assert "--cpu" in told
+
+
+def test_a_python_without_paddle(pdj: Pdj):
+    base = str(Path(sys.base_prefix) / "bin" / "python3")
+    if subprocess.run([base, "-c", "import paddle"], capture_output=True).returncode == 0:
+        pytest.skip("the base Python has paddle too")
+    told = refused(pdj, "--python", base, str(DOCUMENTS / "wide_and_deep.yaml"), code=1)
+    assert "PaddlePaddle is not installed" in told
+
+
+def test_a_job_that_is_not_there(pdj: Pdj):
+    for verb in (["get"], ["logs"], ["why"], ["delete"], ["suspend"], ["resume"]):
+        done = pdj(*verb, "nobody")
+        assert done.returncode == 2
+        assert "there is no job nobody" in done.stderr
+    assert "there is no job nobody" in pdj("scale", "nobody", "3").stderr
+
+
+def test_a_job_that_is_not_elastic_is_not_scaled(pdj: Pdj):
+    pdj("run", "-d", pdj.write(command=["sleep", "300"], workers=2))
+    pdj.until("job", phase="Running")
+    done = pdj("scale", "job", "3")
+    assert done.returncode == 2
+    assert "elastic" in done.stderr
+    assert "worker" in pdj("logs", "job", "--role", "nurse").stderr

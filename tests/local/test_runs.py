@@ -1,0 +1,201 @@
+"""Jobs of plain programs, through `pdj run` and the verbs that look at a job and change it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import yaml
+
+from paddlejob.local.proc import descendants
+from paddlejob.local.store import Store
+from tests.support.pdj import START, Pdj, wait
+
+WORKS = ["bash", "-c", "echo hello from $TRAINING_ROLE $PADDLE_TRAINER_ID; sleep 0.2"]
+SERVES = ["sleep", "300"]
+FOREVER = ["sleep", "300"]
+
+
+LISTENS = (
+    "import os, socket, sys, time; port = int(os.environ['PADDLE_PORT']);"
+    "own = socket.create_server((os.environ['POD_IP'], port));"
+    "wild = sys.argv[1] == 'wild' and socket.create_server(('', port + 18));"
+    "print('bound', own.getsockname(), flush=True); time.sleep(float(sys.argv[2]))"
+)
+"""As Paddle does: a port at the pod's own address, and in one pod of a job a port on all addresses."""
+
+
+def test_a_job_completes_and_says_how_long_and_where_its_logs_are(pdj: Pdj):
+    done = pdj("run", pdj.write(worker_command=WORKS, ps_command=SERVES, ps=2, workers=2))
+    assert done.returncode == 0, done.stderr
+    assert "job completed in" in done.stdout
+    assert str(pdj.folder_of("job").path / "logs" / "attempt-1") in done.stdout
+    assert pdj.log("job", "worker-1") == "hello from TRAINER 1\n"
+    assert pdj.processes() == []
+    listed = pdj("list").stdout.splitlines()[1].split()
+    assert listed[:5] == ["job", "Completed", "PS", "2/2", "0/2"]
+
+
+def test_other_commands_see_a_detached_job_and_can_end_it(pdj: Pdj):
+    started = pdj("run", "--detach", pdj.write(command=FOREVER, workers=2))
+    assert started.returncode == 0, started.stderr
+    pdj.until("job", phase="Running")
+    shown = json.loads(pdj("get", "job", "-o", "json").stdout)
+    assert shown["status"]["worker"]["ready"] == "2/2"
+    assert yaml.safe_load(pdj("list", "-o", "yaml").stdout)["items"][0]["metadata"]["name"] == "job"
+    assert "all pods train" in pdj("why", "job").stdout
+    assert pdj("delete", "job").returncode == 0
+    assert pdj.processes() == []
+    assert pdj("get", "job").returncode == 2
+
+
+def test_a_name_that_runs_already_is_refused_and_the_running_job_is_left_alone(pdj: Pdj):
+    file = pdj.write(command=FOREVER)
+    pdj("run", "-d", file)
+    pdj.until("job", phase="Running")
+    again = pdj("run", file)
+    assert again.returncode == 2
+    assert again.stderr.count("\n") <= 2
+    assert "running already" in again.stderr
+    assert pdj.status("job").phase == "Running"
+
+
+def test_a_program_that_keeps_failing_fails_the_job_with_its_last_words(pdj: Pdj):
+    failed = pdj("run", pdj.write(command=["bash", "-c", "echo ValueError: no column; exit 3"], backoffLimit=1))
+    assert failed.returncode == 1
+    assert "BackoffLimitExceeded" in failed.stderr
+    assert "job-worker-0 failed with exit status 3" in failed.stderr
+    assert "ValueError: no column" in failed.stderr
+    assert pdj.status("job").restarts == 1
+    assert pdj.log("job", "worker-0", attempt=2) == pdj.log("job", "worker-0", attempt=1)
+    explained = pdj("why", "job").stdout
+    assert "restart 1 of 1" in explained
+    assert "pdj logs job --role worker --index 0" in explained
+
+
+def test_a_command_that_does_not_exist_is_named(pdj: Pdj):
+    failed = pdj("run", pdj.write(command=["trian.py"], backoffLimit=0))
+    assert failed.returncode == 1
+    assert "could not start: trian.py: no such command" in failed.stderr
+
+
+def test_a_killed_server_restarts_the_whole_job(pdj: Pdj):
+    once = "test -e started && exit 0; touch started; sleep 300"
+    running = pdj.start("run", pdj.write(ps=1, ps_command=SERVES, worker_command=["bash", "-c", once]))
+    pdj.until("job", phase="Running")
+    wait(lambda: (pdj.folder / "started").exists(), lambda: "the first attempt")
+    server = next(pod for pod in pdj.folder_of("job").pods() if pod["role"] == "ps")
+    for pid in descendants(server["pid"]):
+        os.kill(pid, signal.SIGKILL)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode == 0, output
+    assert pdj.status("job").restarts == 1
+    assert "1 restart" in output
+
+
+def test_two_jobs_at_once_do_not_get_in_each_others_way(pdj: Pdj):
+    serves, works = ["python", "-c", LISTENS, "wild", "300"], ["python", "-c", LISTENS, "own", "2"]
+    files = [pdj.write(name, ps_command=serves, worker_command=works, ps=1, workers=2) for name in ("one", "two")]
+    done = pdj("run", *files)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert [pdj.status(name).restarts for name in ("one", "two")] == [0, 0]
+    bound = [pdj.log(name, f"worker-{index}").strip() for name in ("one", "two") for index in range(2)]
+    assert len(set(bound)) == 4
+
+
+def test_a_job_of_32_processes_runs(pdj: Pdj):
+    done = pdj("run", pdj.write(command=["bash", "-c", "echo $PADDLE_TRAINERS_NUM"], workers=32), timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert [pdj.log("job", f"worker-{index}").strip() for index in range(32)] == ["32"] * 32
+
+
+def test_a_path_with_spaces_and_chinese_characters(pdj: Pdj):
+    pdj.folder = pdj.folder / "训练 作业"
+    pdj.folder.mkdir()
+    pdj.state = pdj.folder / "状态 目录"
+    pdj.environment["PADDLEJOB_STATE"] = str(pdj.state)
+    pdj.store = Store(pdj.state)
+    (pdj.folder / "程序.py").write_text("print('训练', flush=True)")
+    done = pdj("run", pdj.write(command=["python", "程序.py"]))
+    assert done.returncode == 0, done.stderr
+    assert pdj.log("job", "worker-0") == "训练\n"
+    assert pdj("logs", "job").stdout == "训练\n"
+
+
+def test_a_log_of_a_gigabyte_costs_nothing(pdj: Pdj):
+    writer = "head -c 1000000000 /dev/zero; echo; echo the end"
+    done = pdj("run", pdj.write(command=["bash", "-c", writer]))
+    assert done.returncode == 0, done.stderr
+    log = pdj.folder_of("job").log(1, "job-worker-0")
+    assert log.stat().st_size > 1_000_000_000
+    begun = time.monotonic()
+    assert pdj("logs", "job", "--tail", "1").stdout == "the end\n"
+    assert time.monotonic() - begun < 10
+    log.unlink()
+
+
+def test_a_suspended_job_goes_on_when_resumed_and_an_elastic_one_is_scaled(pdj: Pdj):
+    pdj("run", "-d", pdj.write(command=FOREVER, workers=2, elastic=1))
+    pdj.until("job", phase="Running")
+    assert "suspended" in pdj("suspend", "job").stdout
+    pdj.until("job", phase="Suspended")
+    pdj.until_nothing_lives()
+    assert pdj("scale", "job", "3").returncode == 0
+    assert pdj("resume", "job").returncode == 0
+    assert pdj.until("job", phase="Running").role("worker").ready == "3/3"
+    pdj("scale", "job", "1")
+    wait(lambda: pdj.status("job").role("worker").ready == "1/1", lambda: f"one worker: {pdj.status('job')}")
+    assert pdj.status("job").restarts == 0
+
+
+def test_logs_are_followed_over_a_restart_until_the_end(pdj: Pdj):
+    once = "echo begun; test -e started && exit 0; touch started; sleep 1; exit 1"
+    pdj("run", "-d", pdj.write(command=["bash", "-c", once]))
+    followed = pdj("logs", "-f", "job")
+    assert followed.stdout.count("begun") == 2, followed
+    pdj.until("job", phase="Completed")
+
+
+def test_a_job_past_its_deadline_fails(pdj: Pdj):
+    failed = pdj("run", pdj.write(command=FOREVER, activeDeadlineSeconds=2))
+    assert failed.returncode == 1
+    assert "DeadlineExceeded" in failed.stderr
+
+
+def test_a_program_that_uses_more_memory_than_its_limit_is_ended_and_that_is_named(pdj: Pdj):
+    eats = ["python", "-c", "import time; held = bytearray(400_000_000); time.sleep(60)"]
+    limit = {"resources": {"limits": {"memory": "200Mi"}}}
+    failed = pdj("run", pdj.write(command=eats, container=limit, backoffLimit=0))
+    assert failed.returncode == 1
+    assert "ran out of memory" in failed.stderr
+    assert "raise resources.limits.memory" in failed.stderr
+
+
+def test_a_job_that_must_wait_for_another_says_so_and_starts_when_it_can(pdj: Pdj):
+    half = {"resources": {"requests": {"cpu": len(os.sched_getaffinity(0))}}}
+    pdj("run", "-d", pdj.write("first", command=FOREVER, container=half))
+    pdj.until("first", phase="Running")
+    pdj("run", "-d", pdj.write("second", command=["true"], container=half))
+    pdj.until("second", reason="Unschedulable")
+    assert "first" in pdj("why", "second").stdout
+    pdj("delete", "first")
+    pdj.until("second", phase="Completed")
+
+
+def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_goes_on(pdj: Pdj):
+    """In a mount namespace of its own, with a small disk for the state."""
+    pdj.state.mkdir()
+    file = pdj.write(command=["bash", "-c", "yes a line of a log; exit 1"], backoffLimit=0)
+    run = " ".join(f"'{word}'" for word in [*START, "run", file])
+    why = " ".join(f"'{word}'" for word in [*START, "why", "job"])
+    script = f"mount -t tmpfs -o size=2m small '{pdj.state}' && {{ {run}; echo status $?; {why}; }}"
+    done = subprocess.run(
+        ["unshare", "-m", "bash", "-c", script], env=pdj.environment, capture_output=True, text=True, timeout=90
+    )
+    assert "status 1" in done.stdout, done
+    assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "free some room" in done.stdout

@@ -1,0 +1,81 @@
+"""The verbs that need no cluster: validate, plan, crd."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent.parent.parent
+EXAMPLE = "deploy/examples/wide_and_deep_volcano.yaml"
+
+
+def pdj(*arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "paddlejob", *arguments], cwd=ROOT, input=input, capture_output=True, text=True
+    )
+
+
+def test_good_files_are_said_to_be_good():
+    done = pdj("validate", EXAMPLE, "deploy/examples/resnet.yaml")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        f"{EXAMPLE}: good (wide-ande-deep)",
+        "deploy/examples/resnet.yaml: good (resnet)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no/such.yaml", "there is no such file"),
+        ("deploy", "is a directory"),
+        ("deploy/v1/crd.yaml", "holds no PaddleJob"),
+    ],
+)
+def test_bad_input_is_one_line_and_no_traceback(name: str, words: str):
+    done = pdj("validate", name)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_all_faults_of_all_files_are_listed():
+    text = (ROOT / EXAMPLE).read_text().replace("withGloo: 1", "withGloo: 7").replace("replicas: 2", "replicas: 0")
+    done = pdj("validate", "-", "no/such.yaml", input=text)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 4, done.stderr
+
+
+def test_the_plan_shows_the_very_objects():
+    done = pdj("plan", EXAMPLE)
+    objects = list(yaml.safe_load_all(done.stdout))
+    kinds = [one["kind"] for one in objects]
+    assert kinds == ["PodGroup", "Pod", "Pod", "Pod", "Pod", "ConfigMap"]
+    assert objects[-1]["data"]["PADDLE_TRAINER_ENDPOINTS"] == "10.0.0.3:2379,10.0.0.4:2379"
+    assert objects[1]["spec"]["schedulerName"] == "volcano"
+
+
+def test_the_plan_for_this_machine_has_loopback_addresses():
+    done = pdj("plan", "deploy/examples/wide_and_deep_podip.yaml", "--engine", "local")
+    data = list(yaml.safe_load_all(done.stdout))[-1]["data"]
+    assert data["PADDLE_TRAINER_ENDPOINTS"].startswith("127.")
+
+
+def test_a_plan_for_no_engine_that_there_is():
+    done = pdj("plan", EXAMPLE, "--engine", "slurm")
+    assert (done.returncode, "use kubernetes or local" in done.stderr) == (2, True)
+
+
+def test_the_crd_is_the_committed_one():
+    committed = (ROOT / "deploy/v1/crd.yaml").read_text()
+    assert yaml.load(pdj("crd").stdout, yaml.CSafeLoader) == yaml.load(committed, yaml.CSafeLoader)
+
+
+def test_generated_files_are_what_would_be_generated():
+    done = subprocess.run([sys.executable, "-m", "tools.generate", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

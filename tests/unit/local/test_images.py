@@ -1,0 +1,66 @@
+"""What images stand for, and the command lines that follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlejob.errors import BadInput, NotPossible
+from paddlejob.local.images import EXAMPLES, argv, find_image, read_mapping
+from paddlejob.local.options import RunOptions
+
+DEMO = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
+RESNET = "registry.baidubce.com/paddle-operator/demo-resnet:v1"
+
+
+def command_of(options: RunOptions | None = None, **container: Any) -> list[str]:
+    return argv({"name": "paddle", **container}, options or RunOptions())
+
+
+def test_the_documents_images_stand_for_the_examples():
+    assert find_image(DEMO, RunOptions()).directory == EXAMPLES / "wide_and_deep"
+    assert command_of(image=DEMO) == ["python3", "train.py"]
+    assert command_of(image=RESNET) == ["python", "-m", "paddle.distributed.launch", "train_fleet.py"]
+
+
+def test_args_follow_an_entrypoint_and_replace_a_default_command():
+    assert command_of(image=DEMO, args=["--epochs", "1"]) == ["python3", "train.py", "--epochs", "1"]
+    assert command_of(image=RESNET, args=["bash"]) == ["bash"]
+    assert command_of(image=DEMO, command=["bash"]) == ["bash"]
+
+
+@pytest.mark.parametrize("spelling", ["repo.example/team/mine:v2", "repo.example/team/mine", "mine"])
+def test_a_users_image_is_found_by_any_spelling(spelling: str, tmp_path: Path):
+    options = RunOptions(images={spelling: {"directory": str(tmp_path)}})
+    assert find_image("repo.example/team/mine:v2", options).directory == tmp_path
+
+
+def test_a_registrys_port_is_no_tag(tmp_path: Path):
+    options = RunOptions(images={"localhost:5000/mine": {"directory": str(tmp_path)}})
+    assert find_image("localhost:5000/mine:v2@sha256:0123", options).directory == tmp_path
+
+
+def test_the_users_own_wins_over_the_bundled(tmp_path: Path):
+    options = RunOptions(images={DEMO: {"directory": str(tmp_path), "command": ["python", "mine.py"]}})
+    assert command_of(options, image=DEMO) == ["python", "mine.py"]
+
+
+def test_an_unknown_image_stands_for_the_directory_of_the_file_and_that_is_said(tmp_path: Path):
+    image = find_image("whatever:v1", RunOptions(folder=str(tmp_path)))
+    assert image.directory == tmp_path
+    assert "--image whatever:v1=DIR" in image.note
+    with pytest.raises(NotPossible, match="no command"):
+        command_of(image="whatever:v1")
+
+
+def test_a_mapping_file_is_read_relative_to_itself(tmp_path: Path):
+    file = tmp_path / "paddlejob-images.yaml"
+    file.write_text("mine: code\nother: {directory: /data, command: [python, x.py]}\n")
+    found = read_mapping(file)
+    assert found["mine"]["directory"] == str(tmp_path / "code")
+    assert found["other"] == {"directory": "/data", "command": ["python", "x.py"]}
+    file.write_text("mine: 3\n")
+    with pytest.raises(BadInput, match="mine"):
+        read_mapping(file)

@@ -1,0 +1,25 @@
+"""Every job has a block of ports of its own, clear of what others listen on."""
+
+from __future__ import annotations
+
+import socket
+
+from paddlejob import contract
+from paddlejob.local.ports import PortBlock, is_free
+
+
+def test_two_jobs_never_share_a_block():
+    one, two = PortBlock(), PortBlock()
+    assert abs(one.first - two.first) >= contract.PORTS_PER_POD
+    one.close()
+    two.close()
+
+
+def test_a_block_in_which_somebody_listens_is_passed_over():
+    before = PortBlock()
+    before.close()
+    with socket.create_server(("127.0.0.1", before.first + 3)):
+        assert not is_free(before.first + 3)
+        after = PortBlock()
+        assert after.first > before.first
+        after.close()

@@ -1,0 +1,99 @@
+"""What is kept of jobs: names that are taken, jobs that expire, changes that are checked, files on a full disk."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlejob.api.types import Status
+from paddlejob.errors import BadInput, InvalidJob
+from paddlejob.local.changes import change_spec, mark_for_deletion
+from paddlejob.local.files import read_json, write_json
+from paddlejob.local.options import RunOptions
+from paddlejob.local.store import Store
+from tests.support.builders import NOON, document
+
+
+def begun(store: Store, name: str = "mnist", **options: Any) -> Any:
+    return store.begin(document(name, **options), RunOptions(), NOON)
+
+
+def test_a_job_that_somebody_runs_keeps_its_name(tmp_path: Path):
+    store = Store(tmp_path)
+    _, lock = begun(store)
+    with pytest.raises(BadInput, match="running already"):
+        begun(store)
+    lock.release()
+    folder, _ = begun(store)
+    assert folder.hosted
+
+
+def test_a_new_run_begins_with_no_trace_of_the_old(tmp_path: Path):
+    store = Store(tmp_path)
+    folder, lock = begun(store)
+    folder.write_status(Status(phase="Failed", restarts=3))
+    folder.add_event({"reason": "x"})
+    lock.release()
+    again, _ = begun(store)
+    assert again.job().status == Status()
+    assert again.events() == []
+
+
+def test_finished_jobs_go_when_their_time_is_over(tmp_path: Path):
+    store = Store(tmp_path)
+    folder, lock = begun(store, ttlSecondsAfterFinished=60)
+    folder.write_status(Status(phase="Completed", completionTime="2027-01-15T08:00:00Z"))
+    store.prune(NOON + 59)
+    store.prune(NOON + 61)
+    assert folder.path.exists(), "somebody still runs it"
+    lock.release()
+    store.prune(NOON + 59)
+    assert folder.path.exists()
+    store.prune(NOON + 61)
+    assert not folder.path.exists()
+
+
+def test_a_change_is_checked_and_counted(tmp_path: Path):
+    folder, _ = begun(Store(tmp_path))
+    change_spec(folder, suspend=True)
+    assert folder.document()["metadata"]["generation"] == 2
+    change_spec(folder, worker={"replicas": 5})
+    assert folder.document()["spec"]["worker"]["replicas"] == 5
+    assert "template" in folder.document()["spec"]["worker"]
+    change_spec(folder, suspend=False)
+    with pytest.raises(InvalidJob, match="elastic"):
+        change_spec(folder, worker={"replicas": 6})
+    with pytest.raises(InvalidJob, match="less than 1"):
+        change_spec(folder, worker={"replicas": 0})
+    assert folder.document()["metadata"]["generation"] == 4
+
+
+def test_a_change_that_changes_nothing_is_none(tmp_path: Path):
+    folder, _ = begun(Store(tmp_path))
+    change_spec(folder, worker={"replicas": 2})
+    assert folder.document()["metadata"]["generation"] == 1
+
+
+def test_deletion_is_marked_once(tmp_path: Path):
+    folder, _ = begun(Store(tmp_path))
+    mark_for_deletion(folder, NOON)
+    mark_for_deletion(folder, NOON + 5)
+    assert folder.job().metadata.deletionTimestamp == "2027-01-15T08:00:00Z"
+
+
+def test_a_status_is_written_over_the_old_one_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "status.json"
+    write_json(file, {"phase": "Running", "message": "x" * 500}, padded=True)
+    monkeypatch.setattr(Path, "write_bytes", _no_room)
+    write_json(file, {"phase": "Failed"}, padded=True)
+    assert read_json(file) == {"phase": "Failed"}
+    with pytest.raises(OSError, match="No space"):
+        write_json(tmp_path / "new.json", {})
+    assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
+
+
+def _no_room(self: Path, content: bytes) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")

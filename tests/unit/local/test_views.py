@@ -1,0 +1,95 @@
+"""How jobs look to people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from paddlejob.api.types import PaddleJob
+from paddlejob.cli.explain import explain
+from paddlejob.cli.live import picture
+from paddlejob.cli.options import Output
+from paddlejob.cli.place import EventView, JobView, PodView
+from paddlejob.cli.render import documents, job_page, job_table
+from paddlejob.cli.words import duration
+from tests.support.builders import document
+
+
+def view(phase: str, pods: list[PodView] | None = None, note: str = "", **status: Any) -> JobView:
+    made = document("mnist", ps=2, workers=2)
+    made["metadata"]["creationTimestamp"] = "2027-01-15T08:00:00Z"
+    made["status"] = {"phase": phase, "mode": "PS", **status}
+    job = PaddleJob.model_validate(made)
+    events = [EventView("2027-01-15T08:00:01Z", "ProgramFailed", "mnist-worker-1 failed; restart 1 of 3", True)]
+    return JobView(job, made, phase, note, pods or [], events)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (9.9, "9s"),
+        (119, "119s"),
+        (244, "4m4s"),
+        (3000, "50m"),
+        (3 * 3600 + 720, "3h12m"),
+        (5 * 86400, "5d"),
+        (-3, "0s"),
+    ],
+)
+def test_durations_are_written_as_kubectl_does(seconds: float, text: str):
+    assert duration(seconds) == text
+
+
+def test_the_list_has_the_columns_of_the_documents():
+    seen = view("Completed", ps={"ready": "2/2"}, worker={"ready": "0/2"})
+    header, row = job_table([seen]).splitlines()
+    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
+    assert row.split()[:5] == ["mnist", "Completed", "PS", "2/2", "0/2"]
+
+
+def test_a_page_shows_replicas_servers_first():
+    pods = [PodView("mnist-worker-0", "worker", 0, "Running"), PodView("mnist-ps-0", "ps", 0, "Running")]
+    page = job_page(view("Running", pods)).splitlines()
+    assert [line.split()[0] for line in page[-2:]] == ["ps-0", "worker-0"]
+
+
+def test_json_and_yaml_hold_the_whole_object():
+    seen = view("Running")
+    assert json.loads(documents([seen.document], Output.json, many=False)) == seen.document
+    assert documents([seen.document], Output.yaml, many=True).startswith("apiVersion: v1\nkind: List")
+
+
+def test_why_a_job_failed_is_told_with_its_last_lines_and_a_hint(tmp_path: Path):
+    log = tmp_path / "worker.log"
+    log.write_text("ModuleNotFoundError: No module named 'paddle'\n")
+    failed = PodView("mnist-worker-1", "worker", 1, "Failed", exit_code=1, log=str(log))
+    told = explain(view("Failed", [failed], reason="BackoffLimitExceeded", message="failed 4 times", restarts=3))
+    assert "BackoffLimitExceeded: failed 4 times" in told
+    assert "ProgramFailed: mnist-worker-1 failed" in told
+    assert "No module named 'paddle'" in told
+    assert "pip install 'paddlejob[paddle]'" in told
+    assert "pdj logs mnist --role worker --index 1" in told
+
+
+def test_a_completed_job_needs_no_advice():
+    told = explain(view("Completed", reason="Completed", message="all 2 workers succeeded", restarts=1))
+    assert "all 2 workers succeeded" in told
+    assert "1 restart" in told
+    assert "Next" not in told
+
+
+def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
+    log = tmp_path / "worker.log"
+    log.write_text("epoch 1 loss=0.5\n")
+    pods = [PodView(f"mnist-worker-{n}", "worker", n, "Running", log=str(log)) for n in range(40)]
+    console = Console(record=True, width=100, file=(tmp_path / "screen").open("w"))
+    console.print(picture(view("Running", pods, message="all pods train", restarts=2)))
+    screen = console.export_text()
+    assert "Running" in screen
+    assert "2 restarts" in screen
+    assert "and 28 more" in screen
+    assert "epoch 1 loss=0.5" in screen
