@@ -168,9 +168,9 @@ def _peak(pid: int) -> float:
 def _writes(operator: OperatorProcess) -> Counter[str]:
     pattern = r'paddlejob_api_requests_total\{code="(\d+)",resource="(\w+)",verb="(\w+)"\} ([\d.]+)'
     found: Counter[str] = Counter()
-    for _, resource, verb, count in re.findall(pattern, operator.ask("/metrics")):
+    for code, resource, verb, count in re.findall(pattern, operator.ask("/metrics")):
         if verb in ("create", "update", "patch", "delete"):
-            found[f"{verb} {resource}"] += int(float(count))
+            found[f"{verb} {resource}" + ("" if code.startswith("2") else f" ({code})")] += int(float(count))
     return found
 
 

@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from paddlejob.api.types import PaddleJob, Status
+from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Refused
 from paddlejob.engine.carry_out import carry_out
 from paddlejob.plan import Action, Create, Refusal, plan
 from paddlejob.plan.times import earliest
 
-COUNTS_AT_MOST_EVERY = 1.0
+REPORTS_APART = 2.0
+"""Seconds between two reports that tell of nothing but progress; more where a report takes long."""
+SHARE_OF_TIME = 100
+"""Waiting for such reports to be written takes at most this part of a job's time."""
 
 
 class Reconciler:
@@ -23,6 +26,7 @@ class Reconciler:
         self._clock = clock
         self._refusals: dict[Key, dict[str, Refusal]] = {}
         self._reported: dict[Key, float] = {}
+        self._report_took = 0.0
 
     async def step(self, key: Key) -> float | None:
         """Observe, plan, report, carry out. Answers when to look again even if nothing happens."""
@@ -43,13 +47,15 @@ class Reconciler:
         return earliest(decided.wake_at, later)
 
     async def _report(self, key: Key, job: PaddleJob, status: Status, now: float) -> float | None:
-        """Write what changed; mere counts wait until a second has passed since the last write."""
+        """Write what changed; what can wait is written together with what comes next, or a moment later."""
         if status == job.status:
             return None
-        due = self._reported.get(key, 0.0) + COUNTS_AT_MOST_EVERY
-        if now < due and _without_counts(status) == _without_counts(job.status):
+        due = self._reported.setdefault(key, now) + max(REPORTS_APART, SHARE_OF_TIME * self._report_took)
+        if now < due and (_only_counts_differ(status, job.status) or _merely_begun(status, job.status)):
             return due
+        begun = time.monotonic()
         await self._backend.report(job, status)
+        self._report_took += (time.monotonic() - begun - self._report_took) / 8
         self._reported[key] = now
         return None
 
@@ -73,5 +79,11 @@ class Reconciler:
         self._reported.pop(key, None)
 
 
-def _without_counts(status: Status) -> Status:
-    return status.model_copy(update={"ps": None, "worker": None, "heter": None, "message": ""})
+def _only_counts_differ(one: Status, other: Status) -> bool:
+    left_out: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": ""}
+    return one.model_copy(update=left_out) == other.model_copy(update=left_out)
+
+
+def _merely_begun(status: Status, before: Status) -> bool:
+    """A new job whose first pods are being made. A job without a status is in its first attempt: nothing is lost."""
+    return before.phase is None and status.phase is Phase.PENDING and status.reason == "PodsNotReady"
