@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from paddlejob.api.convert import as_workers, is_job
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.validate import parse
 from paddlejob.cli.files import is_paddle_job, objects_in
@@ -38,7 +39,7 @@ def prepare(
     found: list[Prepared] = []
     refusals: list[str] = []
     for name in files:
-        objects = objects_in(name)
+        objects = [as_workers(one).job if is_job(one) else one for one in objects_in(name)]
         own = _options_for(name, options, others=[one for one in objects if not is_paddle_job(one)])
         for document in _jobs_of(name, objects, namespace):
             document, left_out = on_the_cpu(document) if cpu else (document, [])
@@ -67,7 +68,7 @@ def _options_for(name: str, options: RunOptions, others: list[Object]) -> RunOpt
 def _jobs_of(name: str, objects: list[Object], namespace: str) -> list[Object]:
     jobs = [one for one in objects if is_paddle_job(one)]
     if not jobs:
-        raise BadInput(f"{name}: holds no PaddleJob; check kind and apiVersion (`pdj init` writes a job)")
+        raise BadInput(f"{name}: holds no PaddleJob and no Job; check kind and apiVersion (`pdj init` writes one)")
     for job in jobs:
         metadata = job.get("metadata")
         if not namespace or not isinstance(metadata, dict):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ class Image:
     """Where an image of that name has its directory."""
     bundled: bool = False
     """Copied for every pod, so that what a program writes beside itself is its own."""
+    cwd: str = ""
+    """Where a program begins, if that is not the image's directory."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Single files that the image has elsewhere."""
     note: str = ""
 
 
@@ -31,16 +36,26 @@ def _bundled(name: str, *, entrypoint: tuple[str, ...] = (), cmd: tuple[str, ...
     return Image(EXAMPLES / name, entrypoint, cmd, workdir=f"/{name}", bundled=True)
 
 
+_TRAIN = ("python3", "train.py")
+_JOB_TRAINER = Image(
+    None,
+    cmd=("/bin/bash", "-c", "/root/start.sh"),
+    cwd="/",
+    files={f"/root/{name}": EXAMPLES / "k8s_train" / name for name in ("start.sh", "start_paddle.py")},
+)
 BUNDLED = {
-    "demo-wide-and-deep": _bundled("wide_and_deep", entrypoint=("python3", "train.py")),
-    "demo-deepfm": _bundled("deepfm", entrypoint=("python3", "train.py")),
+    "demo-wide-and-deep": _bundled("wide_and_deep", entrypoint=_TRAIN),
     "demo-resnet": _bundled("resnet", cmd=LAUNCHED),
-    "demo-mnist": _bundled("mnist", entrypoint=("python3", "train.py")),
-    "demo-checkpoint": _bundled("checkpoint", cmd=("python", "-m", "paddle.distributed.launch", "train.py")),
-    "demo-heter": _bundled("heter", entrypoint=("python3", "train.py")),
+    "deepfm": _bundled("deepfm", entrypoint=_TRAIN),
+    "mnist": _bundled("mnist", entrypoint=_TRAIN),
+    "checkpoint": _bundled("checkpoint", entrypoint=_TRAIN),
+    "heter": _bundled("heter", entrypoint=_TRAIN),
     "paddle-ubuntu": Image(None),
+    "paddle-tutorial:k8s_data": _bundled("k8s_data", cmd=("python3", "get_data.py")),
+    "paddle-tutorial:k8s_train": _JOB_TRAINER,
+    "paddle:mypaddle": _JOB_TRAINER,
 }
-"""By the last part of the name, whatever registry and tag."""
+"""By the last part of the name, whatever the registry; with its tag where that tells images apart."""
 
 
 def find_image(name: str, options: RunOptions) -> Image:
@@ -48,7 +63,7 @@ def find_image(name: str, options: RunOptions) -> Image:
     for spelling in (name, _untagged(name), _short(name)):
         if spelling in options.images:
             return _own(name, options.images[spelling])
-    known = BUNDLED.get(_short(name))
+    known = BUNDLED.get(name.rpartition("/")[2]) or BUNDLED.get(_short(name))
     if known and (known.directory is None or known.directory.is_dir()):
         return known
     folder = Path(options.folder or ".").absolute()

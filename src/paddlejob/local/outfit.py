@@ -87,6 +87,10 @@ class Outfit:
     def _working_directory(self, pod: LocalPod, container: Manifest, mounts: list[Mount]) -> str:
         """The container's own, else the image's; an image's directory is also where the image would have it."""
         image = find_image(container.get("image") or "", self.options)
+        if self._isolated:
+            mounts += [{"target": place, "source": str(source)} for place, source in image.files.items()]
+        if image.cwd:
+            return container.get("workingDir") or image.cwd
         directory = image.directory
         if directory is None:
             directory = pod.own / "image"

@@ -1,0 +1,40 @@
+"""A starting file is a good job of the mode that was asked for, and nothing is written over by accident."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paddlejob.api.documents import documents
+from paddlejob.api.validate import parse
+from paddlejob.cli.starting_file import STARTS, starting_file
+from paddlejob.errors import InvalidJob
+
+
+@pytest.mark.parametrize(
+    ("mode", "meant"), [("ps", "PS"), ("collective", "Collective"), ("single", "Single"), ("heter", "Heter")]
+)
+def test_each_mode(mode: str, meant: str):
+    job = parse(documents(starting_file(mode), "x")[0])
+    assert job.mode == meant
+    assert job.name == STARTS[mode].name
+
+
+def test_a_name_that_no_job_may_have():
+    with pytest.raises(InvalidJob, match=r"metadata\.name"):
+        starting_file("ps", "Not_A_Name")
+
+
+def test_the_file_is_written_once(tmp_path: Path):
+    def init(*more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "paddlejob", "init", "single", "-o", "job.yaml", "--name", "mine", *more]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert init().returncode == 0
+    assert "name: mine" in (tmp_path / "job.yaml").read_text()
+    again = init()
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert init("--force").returncode == 0
