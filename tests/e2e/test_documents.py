@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from testbed.cluster import Cluster
-from tests.support.on_cluster import EXAMPLES, ROOT, eventually, submit
+from tests.support.on_cluster import EXAMPLES, ROOT, Job, eventually, submit
 
 
 @pytest.mark.full
@@ -100,3 +102,23 @@ def test_every_example_file_is_run_by_a_test():
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     for path in EXAMPLES.glob("*.yaml"):
         assert path.name in tests, path.name
+
+
+def test_the_same_words_on_a_cluster(operator: Cluster, cluster_namespace: str):
+    """pdj submit, get, logs -f, why and delete, on real pods."""
+    file = str(EXAMPLES / "wide_and_deep_podip.yaml")
+    assert "created" in pdj(operator, "submit", file, "-n", cluster_namespace)
+    followed = pdj(operator, "logs", "-f", "wide-ande-deep", "--role", "worker", "--cluster", "-n", cluster_namespace)
+    assert re.search(r"final auc=0\.[89]", followed)
+    Job(operator, cluster_namespace, "wide-ande-deep").until(phase="Completed")
+    assert "completed" in pdj(operator, "why", "wide-ande-deep", "--cluster", "-n", cluster_namespace)
+    shown = pdj(operator, "list", "--cluster", "-n", cluster_namespace)
+    assert re.search(r"wide-ande-deep\s+Completed\s+PS", shown)
+    pdj(operator, "delete", "wide-ande-deep", "--cluster", "-n", cluster_namespace)
+
+
+def pdj(cluster: Cluster, *arguments: str) -> str:
+    command = [sys.executable, "-m", "paddlejob", *arguments]
+    done = subprocess.run(command, env=cluster.environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    files: Annotated[list[str], typer.Argument(help="Job files; - is standard input.", metavar="FILE...")],
+    files: Annotated[list[str], typer.Argument(help="Job files; - is standard input.", metavar="FILE")],
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="For what names no namespace.")] = "",
     context: Context = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and send nothing.")] = False,
