@@ -19,7 +19,7 @@ def _faults(job: Mapping[str, Any], nodes: int) -> list[str]:
             claims[claim] += pods
     if not claims:
         return []
-    (port, protocol), pods = max(claims.items(), key=lambda claim: claim[1])
+    (port, protocol), pods = min(claims.items(), key=lambda claim: (-claim[1], claim[0]))
     if pods <= nodes:
         return []
     name = (job.get("metadata") or {}).get("name", "without a name")
