@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-e2e \
-	test-e2e-full cluster cluster-down lint format generate picture verify bench lock clean
+	test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench lock clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test-e2e: setup ## a real cluster with pods that really train, what fits into a 
 
 test-e2e-full: setup ## all stories of a real cluster; half an hour
 	@$(BIN)/python -m tools.run_tests e2e-full
+
+test-apiserver-full: setup ## all stories of the API server, also the slow ones of the command line
+	@$(BIN)/python -m tools.run_tests apiserver-full
 
 cluster: setup ## a shell with kubectl on a real cluster of three nodes, built from Go modules the first time
 	@$(BIN)/python -m testbed up

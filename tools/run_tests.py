@@ -1,6 +1,9 @@
-"""Run the test tiers, each on its own, and say at the end what passed and what was left out, and why.
+"""Run the test tiers, and say at the end what passed and what was left out, and why.
 
-Tiers: python -m tools.run_tests [TIER ...], all where none is named.
+    python -m tools.run_tests [TIER ...]     all where none is named
+
+Two lanes run side by side: tiers that talk to a Kubernetes, and those that train or compute here, which would get
+into each other's ports.
 """
 
 from __future__ import annotations
@@ -8,12 +11,20 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parent.parent
+QUICK = ("-m", "not full")
+NO_TESTS = 5
+BINARIES = (
+    "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "kubelet", "kube-proxy",
+    "coredns", "helm",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -21,48 +32,80 @@ class Tier:
     name: str
     paths: tuple[str, ...]
     about: str
-    options: tuple[str, ...] = ()
+    lane: str
+    options: tuple[str, ...] = QUICK
 
 
 TIERS = (
-    Tier("unit", ("tests/unit", "tests/property"), "pure rooms: stories and laws"),
-    Tier("aws", ("tests/aws",), "a cluster on AWS, without AWS"),
-    Tier("examples", ("tests/examples",), "the example programs learn"),
-    Tier("launch", ("tests/launch",), "the plain Job's launcher finds its pods and trains"),
-    Tier("local", ("tests/local",), "the embedded engine, real processes and training"),
-    Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd"),
-    Tier("engines", ("tests/engines",), "the same stories on both engines"),
-    Tier("e2e", ("tests/e2e",), "a real cluster with pods that really train", ("-m", "not full")),
+    Tier("unit", ("tests/unit", "tests/property"), "pure rooms: stories and laws", "here"),
+    Tier("aws", ("tests/aws",), "a cluster on AWS, without AWS", "here"),
+    Tier("examples", ("tests/examples",), "the example programs learn", "here"),
+    Tier("launch", ("tests/launch",), "the plain Job's launcher finds its pods and trains", "here"),
+    Tier("local", ("tests/local",), "the embedded engine, real processes and training", "here"),
+    Tier("e2e", ("tests/e2e",), "a real cluster with pods that really train", "kubernetes"),
+    Tier("engines", ("tests/engines",), "the same stories on both engines", "kubernetes"),
+    Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd", "kubernetes"),
 )
-FULL = Tier("e2e-full", ("tests/e2e",), "all stories of a real cluster")
-NO_TESTS = 5
+FULL = tuple(
+    Tier(f"{tier.name}-full", tier.paths, f"{tier.about}, all stories", tier.lane, ())
+    for tier in TIERS
+    if tier.name in ("e2e", "apiserver")
+)
+_printing = threading.Lock()
 
 
 def main(names: list[str]) -> int:
-    known = {tier.name: tier for tier in (*TIERS, FULL)}
+    known = {tier.name: tier for tier in (*TIERS, *FULL)}
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"no such tier: {', '.join(unknown)}; there are {', '.join(known)}")
         return 2
-    results = {}
-    for tier in [known[name] for name in names] or TIERS:
-        paths = [path for path in tier.paths if (ROOT / path).exists()]
-        if paths:
-            results[tier.name] = run(tier, paths)
+    chosen = [known[name] for name in names] or list(TIERS)
+    if any(tier.lane == "kubernetes" for tier in chosen):
+        build_kubernetes()
+    if len(chosen) == 1:
+        results = {chosen[0].name: run(chosen[0], live=True)}
+    else:
+        lanes = {tier.lane: [one for one in chosen if one.lane == tier.lane] for tier in chosen}
+        with ThreadPoolExecutor(len(lanes)) as pool:
+            done = [pool.submit(lambda tiers: [(one.name, run(one)) for one in tiers], lane) for lane in lanes.values()]
+        results = {name: result for lane in done for name, result in lane.result()}
     print("\n== " + ", ".join(f"{name} {words}" for name, (_, words) in results.items()))
     return 1 if any(code not in (0, NO_TESTS) for code, _ in results.values()) else 0
 
 
-def run(tier: Tier, paths: list[str]) -> tuple[int, str]:
-    print(f"\n== {tier.name}: {tier.about}", flush=True)
+def build_kubernetes() -> None:
+    """Minutes the first time, so it is seen; what cannot be built is said by the tiers that lack it."""
+    print("== Kubernetes for the tests: built from Go modules the first time, then kept", flush=True)
+    subprocess.run([sys.executable, "-m", "testbed", "build", *BINARIES], cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def run(tier: Tier, live: bool = False) -> tuple[int, str]:
+    """The exit status of pytest, and the outcome in words. What it prints comes at once, or in one piece."""
+    with _printing:
+        print(f"== {tier.name}: {tier.about}", flush=True)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={report}", *tier.options, *paths]
-        code = subprocess.run(command, cwd=ROOT, check=False).returncode
-        left_out = code == NO_TESTS or (code == 0 and _all_skipped(report))
-    outcome = "left out (see above)" if left_out else "passed" if code == 0 else "FAILED"
-    return code, f"{outcome} in {time.monotonic() - begun:.0f} s"
+        paths = [path for path in tier.paths if (ROOT / path).exists()]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "--durations=3",
+            f"--junit-xml={report}",
+            *tier.options,
+            *paths,
+        ]
+        output = None if live else subprocess.PIPE
+        done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT if output else None, text=True)
+        left_out = done.returncode == NO_TESTS or (done.returncode == 0 and _all_skipped(report))
+    outcome = "left out (see above)" if left_out else "passed" if done.returncode == 0 else "FAILED"
+    if not live:
+        with _printing:
+            print(f"\n== {tier.name}: {outcome}\n{done.stdout}", flush=True)
+    return done.returncode, f"{outcome} in {time.monotonic() - begun:.0f} s"
 
 
 def _all_skipped(report: Path) -> bool:
