@@ -111,6 +111,7 @@ def test_installing_again_brings_a_new_version_and_leaves_jobs_alone(
     assert held(plane, "pdj", "story", "-n", kwok_namespace)["metadata"]["uid"] == before["metadata"]["uid"]
 
 
+@pytest.mark.full
 def test_for_one_namespace_the_operator_gets_rights_there_only(
     pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
 ) -> None:
@@ -138,6 +139,7 @@ def test_for_one_namespace_the_operator_gets_rights_there_only(
     assert "all jobs stay: another operator is there" in pdj.run("uninstall", "--yes", "-n", "tools").stderr
 
 
+@pytest.mark.full
 def test_a_namespace_that_holds_other_things_is_used_and_kept(
     pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
 ) -> None:
@@ -148,6 +150,7 @@ def test_a_namespace_that_holds_other_things_is_used_and_kept(
     assert held(plane, "deployments", "-n", kwok_namespace)["items"] == []
 
 
+@pytest.mark.full
 def test_why_the_operator_does_not_start_is_said(pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str) -> None:
     plane.kubectl("create", "quota", "none", "--hard=pods=0", "-n", kwok_namespace)
     done = pdj.run("install", "-n", kwok_namespace, "--watch", kwok_namespace, "--timeout", "5")
@@ -190,6 +193,7 @@ def test_webhooks_that_volcano_left_behind_are_noticed_with_the_commands_that_re
             plane.kubectl("delete", kind, "--ignore-not-found", *names)
 
 
+@pytest.mark.full
 def test_what_helm_installed_is_left_to_helm(pdj: ClusterPdj, plane: ControlPlane) -> None:
     helm = [str(binaries("helm")["helm"])]
     chart = str(Path(__file__).parents[2] / "deploy/chart")
