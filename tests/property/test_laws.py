@@ -118,7 +118,7 @@ def any_world(draw) -> tuple:
         for role, index in (("ps", 0), ("worker", 0), ("worker", 1))
         if role in made.spec.roles and draw(st.booleans())
     ]
-    environments = frozenset(draw(st.lists(st.integers(1, 3), max_size=3)))
+    environments = dict.fromkeys(draw(st.lists(st.integers(1, 3), max_size=3)), "uid")
     return made, World(pods=tuple(pods), environments=environments)
 
 
@@ -149,7 +149,7 @@ def test_a_report_is_final_planning_again_from_it_reports_the_same(view):
 def test_a_settled_world_yields_no_action():
     made = job(ps=1)
     settled = having(made, Status(phase="Running", attempt=1, publishedAttempt=1, startTime="2027-01-15T08:00:00Z"))
-    view = world(*all_pods(settled), environments=frozenset({1}))
+    view = world(*all_pods(settled), environments={1: "uid"})
     first: Plan = plan(settled, view, NOON)
     again = plan(having(settled, first.status), view, NOON)
     assert not [action for action in again.actions if not isinstance(action, Announce)]

@@ -70,8 +70,8 @@ class Model:
             self.job,
             World(
                 pods=tuple(self.pods.values()),
-                environments=frozenset(self.environments),
-                services=frozenset(self.services),
+                environments=dict.fromkeys(self.environments, ""),
+                services=dict.fromkeys(self.services, ""),
                 pod_groups=tuple(self.groups.values()),
                 gang_scheduler=self.gang_scheduler,
             ),

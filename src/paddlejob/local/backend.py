@@ -102,8 +102,8 @@ def _world(job: PaddleJob, kubelet: Kubelet) -> World:
     """Pod groups are always admitted: a job is placed here as a whole or not at all."""
     return World(
         pods=tuple(pod.seen for pod in kubelet.pods.values()),
-        environments=frozenset(kubelet.environments),
-        services=frozenset(kubelet.services),
+        environments=dict.fromkeys(kubelet.environments, ""),
+        services=dict.fromkeys(kubelet.services, ""),
         pod_groups=(PodGroup(job.name, "", ours=False, phase="Running"),),
     )
 

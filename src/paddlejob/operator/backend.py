@@ -50,8 +50,8 @@ class KubeBackend:
         groups = [*caches.groups.having(uid), *caches.groups.having((job.namespace, job.name))]
         world = World(
             pods=tuple(one.value for one in caches.pods.having(uid) if one.value is not None),
-            environments=frozenset(one.value for one in caches.environments.having(uid)),
-            services=frozenset(one.value for one in caches.services.having(uid)),
+            environments=dict(one.value for one in caches.environments.having(uid)),
+            services=dict(one.value for one in caches.services.having(uid)),
             pod_groups=tuple({one.value.name: one.value for one in groups}.values()),
             gang_scheduler=not caches.groups.absent,
         )
@@ -133,7 +133,7 @@ class KubeBackend:
             return
         if answer.get("kind") == resource.kind and answer["metadata"].get("deletionTimestamp") and not action.force:
             self._caches.learn(resource, answer)
-        elif action.uid:
+        else:
             self._caches.forget(resource, job.namespace, action.name, action.uid)
 
     async def _patch_pod(self, job: PaddleJob, pod: Pod, changes: dict[str, Any]) -> None:

@@ -34,10 +34,10 @@ class Caches:
         self.pods: Cache[Owned[Pod | None]] = Cache(
             client, PODS, digest.pod, namespace=namespace, label_selector=ours, index=_by_owner
         )
-        self.environments: Cache[Owned[int]] = Cache(
+        self.environments: Cache[Owned[tuple[int, str]]] = Cache(
             client, CONFIGMAPS, digest.environment, namespace=namespace, label_selector=ours, index=_by_owner
         )
-        self.services: Cache[Owned[str]] = Cache(
+        self.services: Cache[Owned[tuple[str, str]]] = Cache(
             client, SERVICES, digest.service, namespace=namespace, label_selector=ours, index=_by_owner
         )
         self.groups: Cache[Owned[PodGroup]] = Cache(

@@ -56,12 +56,12 @@ def job(obj: Object) -> PaddleJob | None:
         return None
 
 
-def environment(obj: Object) -> Owned[int]:
-    return _owned(obj, attempt_of(obj))
+def environment(obj: Object) -> Owned[tuple[int, str]]:
+    return _owned(obj, (attempt_of(obj), obj["metadata"]["uid"]))
 
 
-def service(obj: Object) -> Owned[str]:
-    return _owned(obj, str(obj["metadata"]["name"]))
+def service(obj: Object) -> Owned[tuple[str, str]]:
+    return _owned(obj, (obj["metadata"]["name"], obj["metadata"]["uid"]))
 
 
 def pod_group(obj: Object) -> Owned[PodGroup]:

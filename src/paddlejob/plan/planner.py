@@ -87,13 +87,17 @@ def _remove_leftovers(s: Situation, decided: Plan) -> list[Action]:
     """Environments of earlier attempts, and Services of replicas that are no longer wanted."""
     old = [attempt for attempt in sorted(s.world.environments) if attempt < decided.status.attempt]
     gone: list[Action] = [
-        Delete(Kind.ENVIRONMENT, names.environment(s.job, attempt), "", "of an earlier attempt") for attempt in old
+        Delete(
+            Kind.ENVIRONMENT, names.environment(s.job, attempt), s.world.environments[attempt], "of an earlier attempt"
+        )
+        for attempt in old
     ]
     if s.job.spec.intranet is Intranet.SERVICE:
         wanted = {names.pod(s.job, *slot) for slot in s.slots}
         gone += [
-            Delete(Kind.SERVICE, name, "", "its replica is no longer wanted")
-            for name in sorted(s.world.services - wanted)
+            Delete(Kind.SERVICE, name, uid, "its replica is no longer wanted")
+            for name, uid in sorted(s.world.services.items())
+            if name not in wanted
         ]
     return gone
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from paddlejob.api.types import Role
@@ -76,9 +77,10 @@ class Refusal:
 @dataclass(frozen=True, slots=True)
 class World:
     pods: tuple[Pod, ...] = ()
-    environments: frozenset[int] = frozenset()
-    """Attempts whose environment exists."""
-    services: frozenset[str] = frozenset()
+    environments: Mapping[int, str] = field(default_factory=dict)
+    """Attempts whose environment exists, and its uid."""
+    services: Mapping[str, str] = field(default_factory=dict)
+    """Services by name, and their uids."""
     pod_groups: tuple[PodGroup, ...] = ()
     gang_scheduler: bool = True
     """Whether pod groups are known here at all."""
