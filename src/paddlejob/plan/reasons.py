@@ -47,7 +47,8 @@ def _unplaced(s: Situation, pods: list[Pod]) -> Reason | None:
         )
     if not stuck:
         return None
-    words = stuck[0].words
+    telling = next((pod for pod in stuck if "nodes are available" in pod.words), stuck[0])
+    words = telling.words
     claim = re.search(r'persistentvolumeclaim "([^"]+)" not found', words)
     if claim:
         return "VolumeMissing", (
@@ -56,7 +57,7 @@ def _unplaced(s: Situation, pods: list[Pod]) -> Reason | None:
         )
     return "Unschedulable", (
         f"{len(stuck)} of {len(s.slots)} pods fit on no node; free or add nodes, or lower what the template asks "
-        f"for: {words} ({stuck[0].name})"
+        f"for: {words} ({telling.name})"
     )
 
 

@@ -267,6 +267,15 @@ async def test_half_placed_pods_are_released_after_a_while():
     assert model.status.phase is Phase.RUNNING
 
 
+async def test_of_several_pods_that_fit_nowhere_the_one_that_says_why_is_quoted():
+    model = Model(job())
+    await model.step()
+    model.change("mnist-worker-0", trouble="Unschedulable", words="waiting for minCount pods")
+    model.change("mnist-worker-1", trouble="Unschedulable", words="0/1 nodes are available: 1 Insufficient cpu.")
+    await model.step()
+    assert "Insufficient cpu. (mnist-worker-1)" in model.status.message
+
+
 async def test_a_missing_claim_is_named():
     model = Model(job())
     await model.step()
