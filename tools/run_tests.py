@@ -20,6 +20,8 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).parent.parent
 QUICK = ("-m", "not full")
+TWO_AT_ONCE = ("-n", "2", "--dist", "loadfile")
+"""These tests mostly wait; each of the two has an API server of its own."""
 NO_TESTS = 5
 BINARIES = (
     "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "kubelet", "kube-proxy",
@@ -44,7 +46,7 @@ TIERS = (
     Tier("local", ("tests/local",), "the embedded engine, real processes and training", "here"),
     Tier("e2e", ("tests/e2e",), "a real cluster with pods that really train", "kubernetes"),
     Tier("engines", ("tests/engines",), "the same stories on both engines", "kubernetes"),
-    Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd", "kubernetes"),
+    Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd", "kubernetes", (*QUICK, *TWO_AT_ONCE)),
 )
 FULL = tuple(
     Tier(f"{tier.name}-full", tier.paths, f"{tier.about}, all stories", tier.lane, ())

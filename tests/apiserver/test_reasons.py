@@ -50,10 +50,14 @@ async def events(stage: OperatorStage, reason: str) -> list[dict[str, Any]]:
 
 
 async def expect(stage: OperatorStage, reason: str, *words: str, **more: Any) -> None:
-    status = await stage.until(reason=reason, **more)
-    first_line = status["message"].splitlines()[0]
-    for word in words:
-        assert word in first_line
+    """The first line of the message comes to have all these words; counts in it follow within seconds."""
+    ends = time.monotonic() + 30
+    while True:
+        first_line = (await stage.until(reason=reason, **more))["message"].splitlines()[0]
+        if all(word in first_line for word in words):
+            break
+        assert time.monotonic() < ends, first_line
+        await asyncio.sleep(0.2)
     assert await events(stage, reason), "and no event says it"
 
 

@@ -104,6 +104,7 @@ def test_every_example_file_is_run_by_a_test():
         assert path.name in tests, path.name
 
 
+@pytest.mark.full
 def test_the_same_words_on_a_cluster(operator: Cluster, cluster_namespace: str):
     """pdj submit, get, logs -f, why and delete, on real pods."""
     file = str(EXAMPLES / "wide_and_deep_podip.yaml")
