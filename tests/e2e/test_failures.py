@@ -11,7 +11,7 @@ import pytest
 from testbed.cluster import Cluster
 from tests.support.on_cluster import Job, eventually, submit
 
-LONG = {"EPOCHS": 40}
+LONG = {"EPOCHS": 500}
 SHORT = {"EPOCHS": 1, "SAMPLES": 4000}
 
 
