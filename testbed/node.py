@@ -137,6 +137,7 @@ class Node:
             "hostname": self.name,
             "tmpfs": ["/run", "/var/lib/cni"],
             "binds": {"/var/log": str(here / "log"), "/var/lib/kubelet": str(here / "kubelet")},
+            "files": {"/etc/hosts": str(nodefiles.hosts(here, around.count, address))},
             "socket": nodefiles.RUNTIME_SOCKET,
             "services": {
                 "containerd": ["containerd", "--config", str(nodefiles.containerd(here, images, around.registry))],

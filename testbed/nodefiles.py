@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ def containerd(directory: Path, images: Path, registry: str) -> Path:
         f'{cri}.cni]\nbin_dir = "{CNI_PLUGINS}"\nconf_dir = "{directory / "cni"}"\n'
         f'{cri}.registry]\nconfig_path = "{directory / "certs.d"}"\n',
     )
+
+
+def hosts(directory: Path, count: int, address: Callable[[int], str]) -> Path:
+    """The names of all nodes: on the host's network gloo looks up that of its node."""
+    names = [f"{address(number)} node-{number}" for number in range(1, count + 1)]
+    return _save(directory / "hosts", "\n".join(["127.0.0.1 localhost", *names, ""]))
 
 
 def cni(directory: Path, subnet: str) -> Path:

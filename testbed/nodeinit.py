@@ -4,6 +4,7 @@ Runs alone, with nothing but the standard library; its one argument is a JSON fi
     hostname    the node's name
     tmpfs       directories that are empty at every start, as after a reboot
     binds       directories of the node's own, by the place where they appear
+    files       files of the node's own, likewise
     services    command lines by name; the first is waited for until `socket` exists
 """
 
@@ -44,6 +45,8 @@ def mount(node: dict[str, Any]) -> None:
     for place, own in node["binds"].items():
         Path(place).mkdir(parents=True, exist_ok=True)
         Path(own).mkdir(parents=True, exist_ok=True)
+        call("mount", "--bind", own, place)
+    for place, own in node["files"].items():
         call("mount", "--bind", own, place)
 
 
