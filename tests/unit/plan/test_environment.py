@@ -220,3 +220,13 @@ def test_lost_nodes_are_noticed_after_a_minute_unless_the_template_says_otherwis
     asked["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unreachable", "operator": "Exists"}]
     own = pod_manifest(job(worker_={"template": asked}), Role.WORKER, 0, 1, "")["spec"]["tolerations"]
     assert [one["key"] for one in own] == ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"]
+
+
+def test_a_template_reaches_no_other_namespace_whatever_it_says():
+    asked = template() | {
+        "metadata": {"namespace": "kube-system", "name": "evil", "ownerReferences": [], "labels": {"a": "b"}}
+    }
+    made = pod_manifest(job(worker_={"template": asked}), Role.WORKER, 0, 1, "")
+    assert (made["metadata"]["namespace"], made["metadata"]["name"]) == ("default", "mnist-worker-0")
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "uid-of-mnist"
+    assert made["metadata"]["labels"]["a"] == "b"
