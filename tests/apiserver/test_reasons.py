@@ -66,7 +66,7 @@ def apply(plane: ControlPlane, namespace: str, manifest: dict[str, Any]) -> None
 
 
 async def pods_made(stage: OperatorStage, count: int = 2) -> list[str]:
-    stage.kubelet.frozen = True
+    await stage.kubelet.freeze()
     ends = time.monotonic() + 30
     while len(made := await stage.pods()) < count:
         assert time.monotonic() < ends, await stage.status()
@@ -75,7 +75,7 @@ async def pods_made(stage: OperatorStage, count: int = 2) -> list[str]:
 
 
 async def test_unschedulable(stage: OperatorStage):
-    stage.kubelet.frozen = True
+    await stage.kubelet.freeze()
     await stage.submit()
     for pod in await pods_made(stage):
         await stage.kubelet.not_placed(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
@@ -83,7 +83,7 @@ async def test_unschedulable(stage: OperatorStage):
 
 
 async def test_image_cannot_be_pulled(stage: OperatorStage):
-    stage.kubelet.frozen = True
+    await stage.kubelet.freeze()
     await stage.submit()
     pod = (await pods_made(stage))[0]
     await stage.kubelet.wait_with(pod, "ImagePullBackOff", f'Back-off pulling image "{IMAGE}"')
@@ -91,7 +91,7 @@ async def test_image_cannot_be_pulled(stage: OperatorStage):
 
 
 async def test_missing_claim(stage: OperatorStage):
-    stage.kubelet.frozen = True
+    await stage.kubelet.freeze()
     await stage.submit()
     for pod in await pods_made(stage):
         await stage.kubelet.not_placed(pod, 'persistentvolumeclaim "nfs-pvc" not found')
@@ -175,7 +175,7 @@ async def test_volcano(stage: OperatorStage, installed: ControlPlane):
     await stage.submit(schedulingPolicy={"queue": "research"})
     await expect(stage, "VolcanoMissing", "install Volcano")
     installed.kubectl("create", "-f", "-", input=json.dumps(POD_GROUP_CRD))
-    stage.kubelet.frozen = True
+    await stage.kubelet.freeze()
     try:
         for pod in await _with_patience(stage):
             await stage.kubelet.not_placed(pod, "pod group is not ready, 2 Pending, 2 minAvailable")

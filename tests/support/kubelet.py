@@ -23,6 +23,7 @@ class Kubelet:
     def __init__(self, client: Client, namespace: str) -> None:
         self.hold: set[str] = set()
         self.frozen = False
+        self._looking = asyncio.Lock()
         self._client = client
         self._namespace = namespace
         self._addresses = itertools.count(1)
@@ -36,6 +37,11 @@ class Kubelet:
         assert self._task is not None
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+
+    async def freeze(self) -> None:
+        """Touch no pod from now on; what was under way has ended then."""
+        async with self._looking:
+            self.frozen = True
 
     async def pods(self) -> list[Object]:
         return await self._client.list(PODS, self._namespace)
@@ -76,7 +82,8 @@ class Kubelet:
         while True:
             if not self.frozen:
                 try:
-                    await self._look()
+                    async with self._looking:
+                        await self._look()
                 except (ApiError, OSError):
                     pass
                 except Exception as error:
