@@ -50,7 +50,7 @@ def test_a_killed_collective_worker_restarts_the_job_which_resumes_and_completes
         "STEP_SECONDS": "0.05",
         "OUTPUT_DIR": str(pdj.folder / "out"),
     }
-    running = pdj.start("run", pdj.write("check", workers=2, container={"image": "paddle/demo-checkpoint:v1"}))
+    running = pdj.start("run", pdj.write("check", workers=2, container={"image": "paddlejob/checkpoint:v1"}))
     saved = lambda: list((pdj.folder / "out").rglob("*")) and pdj.status("check").phase == "Running"  # noqa: E731
     wait(lambda: bool(saved()), lambda: pdj.log("check", "worker-0"), LONG)
     worker = next(pod for pod in pdj.folder_of("check").pods() if pod["name"].endswith("worker-1"))
