@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from testbed.cluster import Cluster
-from tests.support.on_cluster import submit
+from tests.support.on_cluster import eventually, submit
 
 
 def test_the_operators_pod_meets_the_restricted_level(operator: Cluster, cluster_namespace: str):
@@ -27,7 +27,7 @@ def test_the_operators_pod_meets_the_restricted_level(operator: Cluster, cluster
 
 def test_training_pods_have_no_token(operator: Cluster, cluster_namespace: str):
     job = submit(operator, cluster_namespace, "wide_and_deep.yaml")
-    job.until(phase="Starting") if job.status().get("phase") == "Pending" else None
+    eventually("all pods are there", lambda: len(job.pods()) == 4)
     for pod in job.pods().values():
         mounts = [mount["mountPath"] for mount in pod["spec"]["containers"][0].get("volumeMounts", [])]
         assert not any("serviceaccount" in path for path in mounts)

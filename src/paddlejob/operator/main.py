@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
@@ -119,7 +120,7 @@ async def _work(client: Client, options: Options, metrics: Metrics, health: Heal
                 task.cancel()
 
 
-def _failed(metrics: Metrics):  # type: ignore[no-untyped-def]
+def _failed(metrics: Metrics) -> Callable[[Key, Exception], None]:
     def failed(key: Key, error: Exception) -> None:
         metrics.failure()
         if isinstance(error, NotLeader):
