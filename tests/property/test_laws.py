@@ -96,10 +96,11 @@ def test_counters_never_fall_and_a_finished_job_stays_finished(shape, blows):
 
 @st.composite
 def any_world(draw) -> tuple:
+    """Pods are of the current attempt or an earlier one: an attempt is recorded before its pods are made."""
     shape = draw(SHAPES)
-    attempt = draw(st.integers(0, 3))
     made = job(**shape, suspend=draw(st.booleans()))
     phase = draw(st.sampled_from([None, "Pending", "Starting", "Running", "Restarting", "Suspended", "Failed"]))
+    attempt = draw(st.integers(0 if phase == "Suspended" else 1, 3)) if phase else 0
     status = {"phase": phase, "attempt": attempt, "publishedAttempt": draw(st.integers(0, attempt))} if phase else {}
     if phase == "Failed":
         status["completionTime"] = "2027-01-15T08:00:00Z"
