@@ -11,7 +11,7 @@ from paddlejob.plan.rebuild import jitter, rebuild
 from paddlejob.plan.report import reported
 from paddlejob.plan.settle import fail
 from paddlejob.plan.situation import Situation
-from paddlejob.plan.world import PodPhase
+from paddlejob.plan.world import Pod, PodPhase
 
 WAKE_AGAIN = 3.0
 WAKES = 2
@@ -139,7 +139,7 @@ def open_gate(s: Situation) -> Plan | None:
     if s.published and s.status.attempt in s.world.environments:
         return None
     pods = [s.current[slot] for slot in s.slots if slot in s.current]
-    ready = [pod for pod in pods if pod.address and pod.phase is not PodPhase.PENDING and not pod.deleting]
+    ready = [pod for pod in pods if pod.address and pod.phase is not PodPhase.PENDING and not _going(pod)]
     if not s.published and len(ready) < len(s.slots):
         return _hold(s)
     if any(not pod.address for pod in pods) or len(pods) < len(s.slots):
@@ -158,6 +158,11 @@ def open_gate(s: Situation) -> Plan | None:
     create = Create(Kind.ENVIRONMENT, names.environment(s.job, s.status.attempt), manifest)
     wakes = [Wake(pod, 1, s.now) for pod in pods if pod.phase is PodPhase.WAITING]
     return Plan(status, (create, *wakes, *_warn_six(s, variables)), s.now + WAKE_AGAIN)
+
+
+def _going(pod: Pod) -> bool:
+    """Being deleted, or about to be: a job that starts with it would be rebuilt at once."""
+    return pod.deleting or pod.disrupted
 
 
 def _warn_six(s: Situation, variables: dict[str, str]) -> list[Action]:

@@ -154,6 +154,18 @@ async def test_a_pod_deleted_before_the_start_is_simply_made_again():
     assert (model.status.phase, model.status.attempt, model.status.disruptions) == ("Running", 1, 0)
 
 
+async def test_the_gate_stays_shut_while_a_pod_is_about_to_be_evicted():
+    model = Model(job())
+    await model.step()
+    model.tick()
+    model.change("mnist-worker-0", disrupted=True, trouble="Preempted")
+    await model.step()
+    assert not model.environments
+    del model.pods["mnist-worker-0"]
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.disruptions) == ("Running", 1, 0)
+
+
 async def test_a_worker_that_has_succeeded_needs_no_pod():
     model = await running()
     model.end("mnist-worker-0", 0)
