@@ -10,49 +10,95 @@ import pytest
 import yaml
 
 from testbed.cluster import Cluster
+from tests.support.batch_job import looks_as_in_the_documents
 from tests.support.on_cluster import EXAMPLES, eventually
 
-pytestmark = pytest.mark.full
 FILES = EXAMPLES / "batch-job"
+MFS = Path("/home/work/mfs")
 
 
 @pytest.fixture
 def shared(images: Cluster, tmp_path: Path) -> Iterator[Path]:
-    """The claim of document 003, on a directory that all nodes see; and the rights that the pods need."""
+    """/home/work/mfs of every node is one directory, as if it were a file system on the network."""
     tmp_path.chmod(0o777)
-    volume, claim = yaml.safe_load_all((FILES / "pv-pvc.yaml").read_text())
-    volume["spec"] = {key: value for key, value in volume["spec"].items() if key not in ("nfs", "mountOptions")}
-    volume["spec"] |= {"hostPath": {"path": str(tmp_path)}, "persistentVolumeReclaimPolicy": "Retain"}
-    for document in (volume, claim):
-        images.kubectl("-n", "default", "create", "-f", "-", input=yaml.safe_dump(document))
+    made = [place for place in (MFS, *MFS.parents) if not place.exists()]
+    MFS.mkdir(parents=True, exist_ok=True)
+    for node in images.nodes:
+        node.run("mount", "--bind", str(tmp_path), str(MFS))
     images.kubectl("create", "-f", str(FILES / "role.yaml"))
     yield tmp_path
-    images.kubectl("-n", "default", "delete", "jobs", "--all", "--wait=true", check=False)
-    images.kubectl("-n", "default", "delete", "pvc", "--all", "--wait=true", "--timeout=60s", check=False)
-    images.kubectl("delete", "pv", volume["metadata"]["name"], "--wait=true", "--timeout=60s", check=False)
+    images.kubectl("-n", "default", "delete", "jobs,pvc,pv", "--all", "--wait=true", "--timeout=90s", check=False)
     images.kubectl("delete", "-f", str(FILES / "role.yaml"), check=False)
+    for node in images.nodes:
+        node.run("umount", "--lazy", str(MFS))
+    for place in made:
+        place.rmdir()
 
 
-def test_the_two_jobs_of_document_003_split_and_train(images: Cluster, shared: Path):
-    """In the namespace that they name; a hostPath stands in for EFS."""
+@pytest.fixture
+def parts(images: Cluster, shared: Path) -> Path:
+    """What document 003's first file makes: the job's directory."""
+    images.kubectl("-n", "default", "create", "-f", str(FILES / "pv-pvc.yaml"))
     images.kubectl("-n", "default", "create", "-f", str(FILES / "paddle-data-job.yaml"))
     _complete(images, "paddle-data")
     job = shared / "paddle-cluster-job"
     assert {path.name for path in job.iterdir()} >= {"0", "1", "2", "quick_start", "output"}
+    return job
+
+
+def test_the_two_jobs_of_document_003_split_and_train(images: Cluster, parts: Path):
+    """In the namespace that they name; a directory that all nodes see stands in for EFS."""
     images.kubectl("-n", "default", "create", "-f", str(FILES / "paddle-cluster-job.yaml"))
     _complete(images, "paddle-cluster-job")
-    _looks_as_in_the_document(job / "output")
+    looks_as_in_the_documents(parts)
     said = images.kubectl("-n", "default", "logs", "-l", "job-name=paddle-cluster-job", "--tail=-1").stdout
     assert re.search(r"pass", said), "the logs also reach kubectl logs"
 
 
-def test_a_pod_is_killed_and_new_pods_go_on_from_the_last_pass(images: Cluster, shared: Path):
-    images.kubectl("-n", "default", "create", "-f", str(FILES / "paddle-data-job.yaml"))
+def test_the_two_jobs_of_document_004_say_what_is_wrong_and_train_once_it_is_mended(images: Cluster, shared: Path):
+    """The first file mounts its claim beside OUT_DIR; the second asks for a program that the first does not bring."""
+    images.kubectl("-n", "default", "create", "-f", "-", input=_volume_and_claim("mfs"))
+    data = (FILES / "hostpath-data-job.yaml").read_text()
+    images.kubectl("-n", "default", "create", "-f", "-", input=data)
     _complete(images, "paddle-data")
+    assert "lies on no volume" in images.kubectl("-n", "default", "logs", "job/paddle-data").stdout
+    assert list(shared.iterdir()) == []
+    images.kubectl("-n", "default", "delete", "job", "paddle-data")
+    mended = data.replace('mountPath: "/mnt"', "mountPath: /home/work/mfs")
+    images.kubectl("-n", "default", "create", "-f", "-", input=mended)
+    _complete(images, "paddle-data")
+    job = shared / "paddle-cluster-job"
+
+    train = ("-n", "default", "create", "-f", str(FILES / "hostpath-cluster-job.yaml"))
+    images.kubectl(*train)
+    eventually("a pod says which programs there are", lambda: "there is quick_start" in _said(images))
+    images.kubectl("-n", "default", "delete", "job", "paddle-cluster-job", "--cascade=foreground")
+    (job / "quick_start").rename(job / "recommendation")
+    images.kubectl(*train)
+    _complete(images, "paddle-cluster-job")
+    looks_as_in_the_documents(job, "recommendation")
+
+
+@pytest.mark.full
+def test_an_indexed_job_with_a_headless_service_needs_no_rights(images: Cluster, parts: Path):
+    images.kubectl("delete", "-f", str(FILES / "role.yaml"))
+    images.kubectl("-n", "default", "create", "-f", str(FILES / "paddle-indexed-job.yaml"))
+    try:
+        _complete(images, "paddle-cluster-job")
+    finally:
+        images.kubectl("-n", "default", "delete", "service", "paddle-cluster-job")
+    looks_as_in_the_documents(parts)
+    for index, pod in enumerate(sorted(_pods(images))):
+        said = images.kubectl("-n", "default", "logs", pod).stdout
+        assert f"trainer {index} read" in said, "the index is the trainer id"
+
+
+@pytest.mark.full
+def test_a_pod_is_killed_and_new_pods_go_on_from_the_last_pass(images: Cluster, parts: Path):
     job = yaml.safe_load((FILES / "paddle-cluster-job.yaml").read_text())
     job["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "NUM_PASSES", "value": "60"})
     images.kubectl("-n", "default", "create", "-f", "-", input=yaml.safe_dump(job))
-    output = shared / "paddle-cluster-job/output"
+    output = parts / "output"
     eventually("two passes are written", lambda: (output / "pass-00001" / "done").exists())
     first = _pods(images)
     images.kubectl("-n", "default", "delete", "pod", first[0], "--force", "--grace-period=0")
@@ -60,6 +106,16 @@ def test_a_pod_is_killed_and_new_pods_go_on_from_the_last_pass(images: Cluster, 
     assert len([pod for pod in _pods(images) if pod not in first]) >= 3, "a whole new group"
     logs = "".join((output / f"node_{node}" / "train.log").read_text() for node in range(3))
     assert re.search(r"goes on after pass-000\d\d", logs)
+
+
+def _volume_and_claim(name: str) -> str:
+    return (FILES / "pv-pvc.yaml").read_text().replace("name: efsvol", f"name: {name}")
+
+
+def _said(cluster: Cluster) -> str:
+    return cluster.kubectl(
+        "-n", "default", "logs", "-l", "job-name=paddle-cluster-job", "--tail=-1", check=False
+    ).stdout
 
 
 def _pods(cluster: Cluster) -> list[str]:
@@ -76,12 +132,3 @@ def _complete(cluster: Cluster, job: str) -> None:
         return "Complete" in shown.split()
 
     eventually(f"job {job} is complete", done, patience=400)
-
-
-def _looks_as_in_the_document(output: Path) -> None:
-    for node in range(3):
-        assert (output / f"node_{node}" / "train.log").exists()
-        assert (output / f"node_{node}" / "server.log").exists()
-    passes = sorted(output.glob("pass-*"))
-    assert [path.name for path in passes[:2]] == ["pass-00000", "pass-00001"]
-    assert {"done", "path.txt", "trainer_config.lr.py"} <= {path.name for path in passes[0].iterdir()}

@@ -1,13 +1,14 @@
-"""Document 003's plain Jobs, as they are, on this machine: data is split, three pods find each other and train."""
+"""The plain Jobs of both documents, as they are, on this machine: data is split, and three pods train."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from paddlejob.local.nursery import probe
+from tests.support.batch_job import looks_as_in_the_documents
 from tests.support.pdj import Pdj
 
 pytest.importorskip("paddle", reason="PaddlePaddle is not installed")
@@ -15,20 +16,41 @@ pytestmark = pytest.mark.skipif(not probe()[0], reason="no mount namespaces here
 JOBS = Path(__file__).parents[2] / "deploy" / "examples" / "batch-job"
 
 
-def test_the_two_jobs_split_and_train_and_leave_the_documents_tree(pdj: Pdj):
+@pytest.fixture
+def shared(pdj: Pdj) -> Path:
     pdj.environment |= {"SAMPLES": "1500", "NUM_PASSES": "2"}
-    shared = pdj.folder / "efs"
-    shared.mkdir()
+    made = pdj.folder / "shared"
+    made.mkdir()
+    return made
+
+
+def test_the_two_jobs_of_document_003_split_and_train_and_leave_the_documents_tree(pdj: Pdj, shared: Path):
     for file in ("paddle-data-job.yaml", "paddle-cluster-job.yaml"):
         done = pdj("run", "--volume", f"efsvol={shared}", str(JOBS / file), timeout=180)
         assert done.returncode == 0, done.stdout + done.stderr
-    job = shared / "paddle-cluster-job"
-    assert {path.name for path in job.iterdir()} >= {"0", "1", "2", "quick_start", "output"}
-    output = job / "output"
-    for node in range(3):
-        assert (output / f"node_{node}" / "server.log").exists()
-    logs = [(output / f"node_{node}" / "train.log").read_text() for node in range(3)]
-    read = sorted(match[1] for log in logs for match in re.finditer(r"trainer \d read 500 reviews: (\S+)", log))
-    assert read == ["0-499", "1000-1499", "500-999"], "each part is read exactly once"
-    assert {"done", "path.txt", "trainer_config.lr.py"} <= {path.name for path in (output / "pass-00001").iterdir()}
+    looks_as_in_the_documents(shared / "paddle-cluster-job")
     assert "trainer 0 read" in pdj("logs", "paddle-cluster-job").stdout, "the logs also reach standard output"
+
+
+def test_the_two_jobs_of_document_004_share_a_directory_that_the_user_names(pdj: Pdj, shared: Path):
+    """The first writes beside its volume, the second asks for a program that the first does not bring."""
+    mfs = ("--volume", f"/home/work/mfs={shared}")
+    done = pdj("run", *mfs, str(JOBS / "hostpath-data-job.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not Path("/home/work/mfs/paddle-cluster-job").exists(), "nothing is written beside what the user named"
+
+    hasty = yaml.safe_load((JOBS / "hostpath-cluster-job.yaml").read_text())
+    hasty["spec"]["backoffLimit"] = 0
+    (pdj.folder / "hasty.yaml").write_text(yaml.safe_dump(hasty))
+    refused = pdj("run", *mfs, "hasty.yaml")
+    assert refused.returncode != 0
+    why = pdj("why", "paddle-cluster-job").stdout
+    assert "recommendation" in why
+    assert "quick_start" in why, "what is there is listed"
+    assert pdj("delete", "paddle-cluster-job").returncode == 0
+
+    job = shared / "paddle-cluster-job"
+    (job / "quick_start").rename(job / "recommendation")
+    done = pdj("run", *mfs, str(JOBS / "hostpath-cluster-job.yaml"), timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    looks_as_in_the_documents(job, "recommendation")

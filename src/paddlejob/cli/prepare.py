@@ -17,6 +17,7 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.resources import Machine
 from paddlejob.local.store import Store
 from paddlejob.local.survey import on_the_cpu, survey
+from paddlejob.local.volumes import named
 
 Object = dict[str, Any]
 READ = ("ConfigMap", "Secret", "PersistentVolume", "PersistentVolumeClaim")
@@ -48,6 +49,7 @@ def prepare(
             refusals += [f"{name}: job {job.name}: {words}" for words in seen.refusals]
             notes = [*(f"left out for --cpu: {words}" for words in left_out), *seen.notes, *_not_needed(own)]
             found.append(Prepared(document, job, replace(own, objects=_read(own)), notes))
+    _refuse_unused(options, [one.job for one in found])
     if refusals:
         raise NotPossible("\n".join(refusals))
     _refuse_twins(found)
@@ -86,6 +88,16 @@ def _read(options: RunOptions) -> tuple[Object, ...]:
 def _not_needed(options: RunOptions) -> list[str]:
     names = [f"{one['kind']} {one['metadata']['name']}" for one in options.objects if one["kind"] in NOT_NEEDED]
     return [f"not needed on one machine: {', '.join(names)}"] if names else []
+
+
+def _refuse_unused(options: RunOptions, jobs: list[PaddleJob]) -> None:
+    """A name that is misspelt would train on an empty directory. A path of this machine need not be a volume."""
+    pods = [spec.template["spec"] for job in jobs for spec in job.spec.roles.values()]
+    names = {named(volume) for pod in pods for volume in pod.get("volumes") or []} - {""}
+    unused = options.volumes.keys() - options.places.keys() - names
+    for name in sorted(unused):
+        there = f"there are {', '.join(sorted(names))}" if names else "the job has no volume that a directory can be"
+        raise BadInput(f"--volume {name}=...: there is no claim of that name; {there}")
 
 
 def _refuse_twins(found: list[Prepared]) -> None:

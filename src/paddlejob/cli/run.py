@@ -22,7 +22,8 @@ def command(
         list[str] | None, typer.Option(help="The directory that an image stands for.", metavar="NAME=DIR")
     ] = None,
     volume: Annotated[
-        list[str] | None, typer.Option(help="The directory that a claim stands for.", metavar="CLAIM=DIR")
+        list[str] | None,
+        typer.Option(help="The directory that a claim, or a path of this machine, stands for.", metavar="NAME=DIR"),
     ] = None,
     python: Annotated[str, typer.Option(help="The Python to train with; else that of the active environment.")] = "",
     overcommit: Annotated[

@@ -16,7 +16,7 @@ class RunOptions:
     images: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By name: `directory`, and perhaps `command` and `workdir`."""
     volumes: dict[str, str] = field(default_factory=dict)
-    """By claim: a directory."""
+    """By claim, by server:path of an nfs, or by a path of this machine: a directory."""
     python: str = ""
     overcommit: bool = False
     """Run even if the job asks for more than this machine has."""
@@ -30,6 +30,11 @@ class RunOptions:
         if self.python or not active:
             return self.python or sys.executable
         return str(Path(active, "bin", "python"))
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Paths of this machine that other directories stand for, as hostPath and in the programs' eyes."""
+        return {name: directory for name, directory in self.volumes.items() if name.startswith("/")}
 
     def object(self, kind: str, name: str) -> dict[str, Any] | None:
         return next((one for one in self.objects if one["kind"] == kind and one["metadata"]["name"] == name), None)

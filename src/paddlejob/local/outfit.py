@@ -50,7 +50,7 @@ class Outfit:
     ) -> Launch:
         """`shared` are ConfigMaps of the engine; `peers` are pods that are called by name; `gpus` None: no word."""
         hosts = {f"{peer.name}.{pod.key[0]}.svc": peer.address for peer in peers}
-        mounts = volumes.mounts_of(container, pod.sources) if self._isolated else []
+        mounts = volumes.mounts_of(container, pod.sources, self.options.places) if self._isolated else []
         if self._isolated and hosts:
             mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
             hosts = {}

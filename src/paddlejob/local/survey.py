@@ -44,6 +44,7 @@ def survey(
         _look_at_volumes(pod, job.namespace, options, store, found)
         if not isolated:
             _look_at_mounts(pod, why_not, found)
+            found.refusals += [_no_mount(place, why_not) for place in options.places]
     if _needs_paddle(job, options) and not has_paddle(options.interpreter):
         found.refusals.append(
             f"PaddlePaddle is not installed for {options.interpreter}; install it "
@@ -105,10 +106,14 @@ def _look_at_mounts(pod: Manifest, why_not: str, found: Survey) -> None:
             if mount["mountPath"].rstrip("/") == SHARED_MEMORY:
                 found.notes.append(f"{SHARED_MEMORY} is the machine's own: no mount namespace here ({why_not})")
             else:
-                found.refusals.append(
-                    f"mountPath {mount['mountPath']} cannot be mounted: this machine permits no mount namespace "
-                    f"({why_not}); run as root, permit user namespaces, or use the directory itself instead of a mount"
-                )
+                found.refusals.append(_no_mount(f"mountPath {mount['mountPath']}", why_not))
+
+
+def _no_mount(place: str, why_not: str) -> str:
+    return (
+        f"{place} cannot be mounted: this machine permits no mount namespace "
+        f"({why_not}); run as root, permit user namespaces, or use the directory itself instead of a mount"
+    )
 
 
 def _needs_paddle(job: PaddleJob, options: RunOptions) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions
                 return Source(size=int(amount(empty.get("sizeLimit") or 0)))
             return Source(own / name)
         case {"hostPath": {"path": path}}:
-            return _host_path(path, store)
+            return _host_path(path, options, store)
         case {"persistentVolumeClaim": claim}:
             source = _claim(claim["claimName"], namespace, options, store)
             return Source(source.path, note=source.note, readonly=bool(claim.get("readOnly")))
@@ -60,11 +61,15 @@ def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions
             )
 
 
-def _host_path(path: str, store: Store) -> Source:
+def _host_path(path: str, options: RunOptions, store: Store) -> Source:
+    for place, directory in options.places.items():
+        if Path(path).is_relative_to(place):
+            return Source(Path(directory) / Path(path).relative_to(place))
     if Path(path).exists():
         return Source(Path(path))
     stand_in = store.root / "host" / path.lstrip("/")
-    return Source(stand_in, note=f"hostPath {path} is not on this machine: {stand_in} stands in for it")
+    note = f"hostPath {path} is not on this machine: {stand_in} stands in for it (--volume {path}=DIR names another)"
+    return Source(stand_in, note=note)
 
 
 def _nfs(nfs: Manifest, options: RunOptions) -> Source:
@@ -81,9 +86,21 @@ def _claim(claim: str, namespace: str, options: RunOptions, store: Store) -> Sou
     document = options.object("PersistentVolumeClaim", claim) or {"spec": {}}
     volume = options.object("PersistentVolume", document["spec"].get("volumeName") or "")
     if volume and "hostPath" in volume["spec"]:
-        return _host_path(volume["spec"]["hostPath"]["path"], store)
+        return _host_path(volume["spec"]["hostPath"]["path"], options, store)
     kept = store.claim(namespace, claim)
     return Source(kept, note=f"claim {claim} is kept in {kept} (--volume {claim}=DIR names another directory)")
+
+
+def named(volume: Manifest) -> str:
+    """What `--volume NAME=DIR` calls it; empty where nothing else can stand for it."""
+    match volume:
+        case {"persistentVolumeClaim": {"claimName": claim}}:
+            return str(claim)
+        case {"hostPath": {"path": path}}:
+            return str(path)
+        case {"nfs": {"server": server, "path": path}}:
+            return f"{server}:{path}"
+    return ""
 
 
 def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -> dict[str, str]:
@@ -111,8 +128,9 @@ def make(volume: Manifest, source: Source, facts: PodFacts) -> None:
         place.write_text(text)
 
 
-def mounts_of(container: Manifest, sources: dict[str, Source]) -> list[Mount]:
-    found = []
+def mounts_of(container: Manifest, sources: dict[str, Source], places: Mapping[str, str]) -> list[Mount]:
+    """`places` are directories of this machine that others stand for; a volume at the same path covers them."""
+    found: list[Mount] = [{"target": place, "source": directory} for place, directory in places.items()]
     for one in container.get("volumeMounts") or []:
         source = sources[one["name"]]
         mount: Mount = {"target": one["mountPath"], "readonly": bool(one.get("readOnly")) or source.readonly}

@@ -81,7 +81,7 @@ def _warn_off_volume(out: Path) -> None:
     place = next(path for path in (out.resolve() / "x").parents if str(path) in mounts or str(path) == "/")
     if str(place) == "/" and mounts:
         print(
-            f"warning: OUT_DIR {out} lies on no volume, and is lost with this container; "
+            f"warning: OUT_DIR {out} lies on no volume, and is lost with its container; "
             "mount the volume at a directory above it",
             flush=True,
         )
