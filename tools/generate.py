@@ -9,6 +9,7 @@ from paddlejob.api.crd import crd
 from paddlejob.cli.yaml_text import to_yaml
 from paddlejob.launch.single_file import single_file
 from paddlejob.operator.manifests import LEASE_RULES, RULES, manifests
+from tools.cli_reference import cli_reference
 from tools.reference import reference
 
 ROOT = Path(__file__).parent.parent
@@ -23,6 +24,7 @@ def generated() -> dict[str, str]:
         "deploy/chart/files/rules.yaml": to_yaml(RULES),
         "deploy/chart/files/lease-rules.yaml": to_yaml(LEASE_RULES),
         "docs/reference/paddlejob.md": reference(),
+        "docs/reference/pdj.md": cli_reference(),
         "src/paddlejob/examples/k8s_train/start_paddle.py": single_file(),
     }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from paddlejob.cloud.aws.session import Aws
     from paddlejob.cloud.aws.stack import Stack
 
-app = typer.Typer(help="A cluster on AWS.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="A cluster on AWS.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 class Output(StrEnum):

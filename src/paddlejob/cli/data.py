@@ -15,7 +15,12 @@ import typer
 if TYPE_CHECKING:
     from paddlejob.data.progress import Progress, Step
 
-app = typer.Typer(help="Split training data into parts, and bring data to where it is read.", no_args_is_help=True)
+app = typer.Typer(
+    help="Split training data into parts, and bring data to where it is read.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 _SECONDS_BETWEEN_LINES = 5.0
 

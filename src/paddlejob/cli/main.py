@@ -53,7 +53,7 @@ VERBS = {
 
 class LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        return [name for name, verb in VERBS.items() if _exists(verb)]
+        return verbs()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """For the help: a command that knows no more than its name and one line."""
@@ -65,8 +65,12 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in self.list_commands(ctx):
-            return args[0], _load(args[0]), args[1:]
+            return args[0], load_verb(args[0]), args[1:]
         return super().resolve_command(ctx, args)
+
+
+def verbs() -> list[str]:
+    return [name for name, verb in VERBS.items() if _exists(verb)]
 
 
 def _exists(verb: Verb) -> bool:
@@ -74,7 +78,8 @@ def _exists(verb: Verb) -> bool:
     return Path(__file__).with_name(f"{module}.py").exists()
 
 
-def _load(name: str) -> Any:
+def load_verb(name: str) -> Any:
+    """The click command of a verb."""
     module, _, attribute = VERBS[name].target.partition(":")
     found = getattr(importlib.import_module(f"paddlejob.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
