@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from testbed.cluster import Cluster
+from tests.support.cluster_pdj import ClusterPdj
 from tests.support.on_cluster import Job, eventually, submit
 
 LONG = {"EPOCHS": 500}
@@ -128,6 +131,25 @@ def test_the_api_server_is_away_for_half_a_minute(operator: Cluster, cluster_nam
 
 
 @pytest.mark.full
+def test_logs_are_followed_over_a_connection_that_breaks(operator: Cluster, cluster_namespace: str, tmp_path: Path):
+    """Every line once, though the API server is away in the middle."""
+    counting = "for n in $(seq 1 60); do echo line $n; sleep 0.5; done"
+    job = create(operator, cluster_namespace, "talker", ["sh", "-c", counting], policy="Never", workers=1)
+    job.until(phase="Running")
+    pdj = ClusterPdj(operator.plane, tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        followed = pool.submit(pdj.run, "logs", "-f", job.name, "--cluster", "-n", cluster_namespace)
+        eventually("it has something to say", lambda: "line 8\n" in job.log(f"{job.name}-worker-0"))
+        operator.plane.kill_apiserver()
+        time.sleep(5)
+        operator.plane.start_apiserver()
+        done = followed.result()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"line {n}" for n in range(1, 61)]
+    assert "waiting for it" in done.stderr
+
+
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("policy", "left_after_success", "left_after_failure"),
     [("Always", 0, 0), ("Never", 2, 2), ("OnFailure", 2, 0), ("OnCompletion", 0, 2)],
@@ -136,7 +158,7 @@ def test_clean_pod_policy(
     operator: Cluster, cluster_namespace: str, policy: str, left_after_success: int, left_after_failure: int
 ):
     for code, left in ((0, left_after_success), (1, left_after_failure)):
-        job = _exiting(operator, cluster_namespace, f"{policy.lower()}-{code}", code, policy)
+        job = create(operator, cluster_namespace, f"{policy.lower()}-{code}", ["sh", "-c", f"exit {code}"], policy)
         job.until(phase="Failed" if code else "Completed")
         eventually(f"{left} pods stay", lambda job=job, left=left: len(job.pods()) == left)
         time.sleep(2)
@@ -144,12 +166,12 @@ def test_clean_pod_policy(
         assert all(pod["status"]["phase"] != "Running" for pod in job.pods().values())
 
 
-def _exiting(cluster: Cluster, namespace: str, name: str, code: int, policy: str) -> Job:
-    container = {"name": "paddle", "image": "busybox", "command": ["sh", "-c", f"exit {code}"]}
+def create(cluster: Cluster, namespace: str, name: str, command: list[str], policy: str, workers: int = 2) -> Job:
+    container = {"name": "paddle", "image": "busybox", "command": command}
     spec = {
         "cleanPodPolicy": policy,
         "backoffLimit": 0,
-        "worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}},
+        "worker": {"replicas": workers, "template": {"spec": {"containers": [container]}}},
     }
     document = {
         "apiVersion": "batch.paddlepaddle.org/v1",

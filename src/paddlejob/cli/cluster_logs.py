@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.types import Phase, Role
-from paddlejob.cli.cluster_view import job_view, training_container, training_state
+from paddlejob.cli import pod_log
+from paddlejob.cli.cluster_view import job_view, training_state
 from paddlejob.cli.place import LogChoice
-from paddlejob.errors import ApiError, BadInput, NotFound
+from paddlejob.errors import BadInput, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS
 from paddlejob.operator.digest import attempt_of, owner_of
@@ -21,6 +23,8 @@ from paddlejob.operator.resources import PADDLEJOBS
 Object = dict[str, Any]
 PAUSE = 1.0
 LINES_WAITING = 1000
+LINGER = 5.0
+"""After this much silence a job at rest has no more to say, though its servers may run on."""
 AT_REST = (Phase.COMPLETED, Phase.FAILED, Phase.SUSPENDED)
 
 
@@ -39,22 +43,32 @@ async def read_logs(client: Client, namespace: str, name: str, choice: LogChoice
     if not pods:
         raise BadInput(f"job {name} has no such log; `pdj get {name}` lists its replicas")
     for pod in pods:
-        async for line in _lines(client, pod, choice):
+        async for line in pod_log.read(client, pod, choice):
             yield _marked(pod, line, len(pods) > 1)
 
 
 async def follow_logs(client: Client, namespace: str, name: str, choice: LogChoice) -> AsyncIterator[bytes]:
-    """What is written, until the job rests. Pods that come later are read from their beginning."""
+    """What is written, until the job rests. Pods that come later are read from their beginning.
+
+    A cluster that does not answer is waited for: training goes on without it, and so does who watches.
+    """
     lines: asyncio.Queue[bytes] = asyncio.Queue(LINES_WAITING)
     readers: dict[str, asyncio.Task[None]] = {}
-    over, looked = False, 0.0
+    over, away, looked, silent = False, False, 0.0, 0.0
     try:
-        while not (over and lines.empty() and all(reader.done() for reader in readers.values())):
+        while not (over and lines.empty() and (silent >= LINGER or all(one.done() for one in readers.values()))):
             if not over and time.monotonic() - looked >= PAUSE:
-                over = await _begin_new(client, namespace, name, choice, readers, lines)
+                try:
+                    over = await _begin_new(client, namespace, name, choice, readers, lines)
+                    away = False
+                except pod_log.AWAY as error:
+                    if not away:
+                        print(f"pdj: {error}; waiting for it (Ctrl-C ends this)", file=sys.stderr, flush=True)
+                    away = True
                 looked = time.monotonic()
             if line := await _within(lines, PAUSE):
                 yield line
+            silent = 0.0 if line else silent + PAUSE
             for reader in [one for one in readers.values() if one.done()]:
                 reader.result()
     finally:
@@ -104,25 +118,8 @@ async def _begin_new(
 
 
 async def _pass_on(client: Client, pod: Object, choice: LogChoice, prefixed: bool, lines: asyncio.Queue[bytes]) -> None:
-    async for line in _lines(client, pod, choice):
+    async for line in pod_log.follow(client, pod, choice):
         await lines.put(_marked(pod, line, prefixed))
-
-
-async def _lines(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[bytes]:
-    params = {"container": choice.container or training_container(pod)}
-    if choice.follow:
-        params["follow"] = "true"
-    if choice.tail >= 0:
-        params["tailLines"] = str(choice.tail)
-    metadata = pod["metadata"]
-    try:
-        async with aclosing(client.lines(PODS, metadata["name"], metadata["namespace"], "log", params)) as lines:
-            async for line in lines:
-                yield line
-    except NotFound:
-        return
-    except ApiError as error:
-        raise BadInput(f"the log of {metadata['name']} cannot be read: {error.message}") from error
 
 
 def _has_begun(pod: Object, choice: LogChoice) -> bool:
