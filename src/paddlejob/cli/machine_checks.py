@@ -37,6 +37,8 @@ print("\\n" + json.dumps(found))
 
 
 def check_machine(python: str = "") -> list[Check]:
+    if platform.system() != "Linux":
+        return [check_system()]
     interpreter = python or training_python()
     asked = ask_python(interpreter)
     return [

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Spec
-from paddlejob.errors import BadInput
+from paddlejob.errors import BadInput, NotPossible
 
 UNITS = {"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 UNITS |= {f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")}
@@ -71,6 +71,11 @@ class Machine:
 
 
 def this_machine() -> Machine:
+    if platform.system() != "Linux":
+        raise NotPossible(
+            f"`pdj run` needs Linux, and this is {platform.system()}; use a Linux virtual machine or container here, "
+            "or train on a cluster with `pdj submit`"
+        )
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(platform.node(), len(os.sched_getaffinity(0)), pages, _gpus())
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.errors import BadInput
+from paddlejob.cli.machine_checks import check_machine
+from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.claims import Claims
 from paddlejob.local.files import LifeLock
 from paddlejob.local.options import RunOptions
-from paddlejob.local.resources import Machine, amount, of_job
+from paddlejob.local.resources import Machine, amount, of_job, this_machine
 from paddlejob.local.store import JobFolder, Store
 from tests.support.builders import document, template
 
@@ -88,3 +89,10 @@ def test_who_overcommits_does_not_wait(tmp_path: Path):
     room = Room(tmp_path)
     room.ask(asking("one", cpu=2))
     assert room.ask(asking("two", cpu=2), overcommit=True) == ""
+
+
+def test_what_is_not_linux_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    with pytest.raises(NotPossible, match="needs Linux, and this is Darwin"):
+        this_machine()
+    assert [check.what for check in check_machine()] == ["system"]
