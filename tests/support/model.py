@@ -27,7 +27,7 @@ from paddlejob.plan import (
     Wake,
     World,
 )
-from tests.support.builders import NOON
+from tests.support.builders import NOON, job
 
 
 class Crash(Exception):
@@ -132,7 +132,9 @@ class Model:
             case Kind.SERVICE:
                 self.services.add(name)
             case Kind.POD_GROUP:
-                self.groups.setdefault(name, PodGroup(name, f"uid-of-{name}", ours=True))
+                self.groups.setdefault(
+                    name, PodGroup(name, f"uid-of-{name}", ours=True, members=manifest["spec"]["minMember"])
+                )
 
     def _create_pod(self, name: str, manifest: dict[str, Any]) -> None:
         if name in self.pods:
@@ -179,6 +181,12 @@ class Model:
         phase = PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED
         if name in self.pods and self.pods[name].phase is PodPhase.RUNNING:
             self.change(name, phase=phase, exit_code=code, **more)
+
+    def edit(self, **spec: Any) -> None:
+        """Somebody changes the spec."""
+        assert self.job is not None
+        metadata = self.job.metadata.model_copy(update={"generation": self.job.metadata.generation + 1})
+        self.job = job(self.job.name, **spec).model_copy(update={"metadata": metadata, "status": self.status})
 
     async def step(self) -> float | None:
         return await self._loop.step(self.key)

@@ -31,7 +31,9 @@ async def _perform_run(actions: Iterator[Action], perform: Perform) -> None:
         if not under_way:
             break
         ended, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-        error = error or next((one.exception() for one in ended if one.exception()), None)
+        # Each is asked, so that none is reported as never looked at.
+        errors = [found for one in ended if (found := one.exception())]
+        error = error or next(iter(errors), None)
         allowed = min(allowed + len(ended), MOST_IN_FLIGHT)
     if error is not None:
         raise error

@@ -15,6 +15,7 @@ K = TypeVar("K", bound=Hashable)
 
 FIRST_BACKOFF = 0.05
 LONGEST_BACKOFF = 60.0
+FEW = 64
 
 
 class KeyedQueue(Generic[K]):
@@ -99,6 +100,9 @@ class KeyedQueue(Generic[K]):
             self._push(key, due)
 
     def _push(self, key: K, due: float) -> None:
+        if len(self._heap) > 2 * len(self._due) + FEW:
+            self._heap = [asked for asked in self._heap if not self._is_stale(asked)]
+            heapq.heapify(self._heap)
         heapq.heappush(self._heap, (due, next(self._order), key))
         self._changed.set()
 

@@ -2,81 +2,119 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from paddlejob.api.types import PaddleJob, Phase, Status
+from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Refused
 from paddlejob.engine.carry_out import carry_out
 from paddlejob.plan import Action, Create, Refusal, plan
+from paddlejob.plan.refusals import delay
 from paddlejob.plan.times import earliest
 
 REPORTS_APART = 2.0
 """Seconds between two reports that tell of nothing but progress; more where a report takes long."""
+RESULTS_APART = 1.0
+"""Which workers are done is needed again, should their pods vanish: it waits less."""
 SHARE_OF_TIME = 100
 """Waiting for such reports to be written takes at most this part of a job's time."""
+LONGEST_DELAY = 30.0
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Memory:
+    """What is known of one job between two steps. All of it may be lost without harm."""
+
+    uid: str
+    reported: float
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+    outdated: int = 0
+    """How many steps in a row were made on an old view."""
 
 
 class Reconciler:
-    """Decides and acts for each job in turn. What it remembers between steps may be lost without harm."""
+    """Decides and acts for each job in turn."""
 
     def __init__(self, backend: Backend, clock: Callable[[], float] = time.time) -> None:
         self._backend = backend
         self._clock = clock
-        self._refusals: dict[Key, dict[str, Refusal]] = {}
-        self._reported: dict[Key, float] = {}
+        self._memories: dict[Key, Memory] = {}
         self._report_took = 0.0
 
     async def step(self, key: Key) -> float | None:
         """Observe, plan, report, carry out. Answers when to look again even if nothing happens."""
         view = await self._backend.observe(key)
         if view is None:
-            self._forget(key)
+            self._memories.pop(key, None)
             return None
         now = self._clock()
-        world = replace(view.world, refusals=tuple(self._refusals.get(key, {}).values()))
-        decided = plan(view.job, world, now)
+        memory = self._memory(key, view.job, now)
+        decided = plan(view.job, replace(view.world, refusals=tuple(memory.refusals.values())), now)
+        due = [action for action in decided.actions if _is_due(action, memory, now)]
+        holding = bool(view.world.pods)
         try:
-            later = await self._report(key, view.job, decided.status, now)
-            await carry_out(decided.actions, lambda action: self._perform(key, view.job, action))
+            later = await self._report(memory, view.job, decided.status, now)
+            await carry_out(due, lambda action: self._perform(memory, view.job, action, holding))
         except Outdated:
-            return now
+            memory.outdated += 1
+            return now + min(0.1 * 2.0 ** min(memory.outdated - 2, 20), LONGEST_DELAY) if memory.outdated > 1 else now
         except Refused:
             return self._clock()
-        return earliest(decided.wake_at, later)
+        memory.outdated = 0
+        held_back = [memory.refusals[_name(action)].due for action in decided.actions if action not in due]
+        return earliest(decided.wake_at, later, *held_back)
 
-    async def _report(self, key: Key, job: PaddleJob, status: Status, now: float) -> float | None:
+    def _memory(self, key: Key, job: PaddleJob, now: float) -> Memory:
+        """Another job of the same name is not held to what happened to its namesake."""
+        known = self._memories.get(key)
+        if known is None or known.uid != job.metadata.uid:
+            known = self._memories[key] = Memory(job.metadata.uid, now)
+        return known
+
+    async def _report(self, memory: Memory, job: PaddleJob, status: Status, now: float) -> float | None:
         """Write what changed; what can wait is written together with what comes next, or a moment later."""
         if status == job.status:
             return None
-        due = self._reported.setdefault(key, now) + max(REPORTS_APART, SHARE_OF_TIME * self._report_took)
+        apart = max(REPORTS_APART, SHARE_OF_TIME * self._report_took)
+        if status.role(Role.WORKER).finished != job.status.role(Role.WORKER).finished:
+            apart = RESULTS_APART
+        due = memory.reported + apart
         if now < due and (_only_counts_differ(status, job.status) or _merely_begun(status, job.status)):
             return due
         begun = time.monotonic()
         await self._backend.report(job, status)
         self._report_took += (time.monotonic() - begun - self._report_took) / 8
-        self._reported[key] = now
+        memory.reported = now
         return None
 
-    async def _perform(self, key: Key, job: PaddleJob, action: Action) -> None:
+    async def _perform(self, memory: Memory, job: PaddleJob, action: Action, holding: bool) -> None:
         try:
             await self._backend.perform(job, action)
-        except Refused as refusal:
-            self._remember(key, action, refusal)
+        except Refused as refused:
+            self._remember(memory, job, action, refused, holding)
             raise
-        if isinstance(action, Create) and key in self._refusals:
-            self._refusals[key].pop(action.name, None)
+        memory.refusals.pop(_name(action), None)
 
-    def _remember(self, key: Key, action: Action, refusal: Refused) -> None:
-        name = action.name if isinstance(action, Create) else type(action).__name__
-        known = self._refusals.setdefault(key, {})
-        times = known[name].times + 1 if name in known else 1
-        known[name] = Refusal(name, refusal.reason, refusal.words, self._clock(), times)
+    def _remember(self, memory: Memory, job: PaddleJob, action: Action, refused: Refused, holding: bool) -> None:
+        name, now = _name(action), self._clock()
+        before = memory.refusals.get(name)
+        times = before.times + 1 if before else 1
+        due = now + delay(refused.reason, times, holding)
+        memory.refusals[name] = Refusal(name, refused.reason, refused.words, now, due, times)
+        if before is None or before.words != refused.words:
+            log.warning("job %s/%s: %s was refused: %s", job.namespace, job.name, name, refused.words)
 
-    def _forget(self, key: Key) -> None:
-        self._refusals.pop(key, None)
-        self._reported.pop(key, None)
+
+def _name(action: Action) -> str:
+    return action.name if isinstance(action, Create) else type(action).__name__
+
+
+def _is_due(action: Action, memory: Memory, now: float) -> bool:
+    refusal = memory.refusals.get(_name(action))
+    return refusal is None or now >= refusal.due
 
 
 def _only_counts_differ(one: Status, other: Status) -> bool:

@@ -8,6 +8,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def find_access(kubeconfig: str | None = None, context: str | None = None) -> Ac
 
 
 def in_cluster(account: Path = SERVICE_ACCOUNT) -> Access:
-    """The service account of the pod we run in. Its token rotates, so it is read again every minute.
+    """The service account of the pod we run in. Token and authorities rotate, so they are read again every minute.
 
     Three small files need no library: the one for kubeconfig files would cost an operator 21 MiB.
     """
@@ -102,8 +103,14 @@ def in_cluster(account: Path = SERVICE_ACCOUNT) -> Access:
     if not host:
         raise NoCredentials("not inside a cluster: KUBERNETES_SERVICE_HOST is not set; use a kubeconfig")
 
+    authority = account / "ca.crt"
+    tls = client_tls(ca_file=str(authority))
+
     def fetch() -> Grant:
         token = _read(account / "token")
+        # Authorities are added, none is taken away: while they rotate, both are in use.
+        with suppress(OSError):
+            tls.load_verify_locations(authority)
         return Grant(f"Bearer {token}", time.monotonic() + REREAD_SECONDS)
 
     grant = fetch()
@@ -111,7 +118,7 @@ def in_cluster(account: Path = SERVICE_ACCOUNT) -> Access:
     return Access(
         f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=_read(namespace) if namespace.exists() else "default",
-        tls=client_tls(ca_file=str(account / "ca.crt")),
+        tls=tls,
         fetch=fetch,
         grant=grant,
     )

@@ -54,6 +54,8 @@ class Lease:
         self._renew_deadline = renew_deadline
         self._retry = retry
         self._clock = clock
+        self.last_contact = time.monotonic()
+        """When the server last answered, whoever holds the lease."""
         self._good_until = -1.0
         self._record: Object | None = None
         self._seen_version = ""
@@ -101,6 +103,7 @@ class Lease:
         try:
             async with asyncio.timeout(self._renew_deadline / 2):
                 self._record = await self._client.get(LEASES, self._name, self._namespace)
+                self.last_contact = time.monotonic()
                 if not self._is_free(self._record["spec"]):
                     self._good_until = -1.0
                     return False

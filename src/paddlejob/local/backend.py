@@ -59,7 +59,7 @@ class LocalBackend:
             case Create(Kind.POD, _, manifest):
                 kubelet.create(job, manifest)
             case Create(Kind.ENVIRONMENT, name, manifest):
-                kubelet.publish(_attempt(name), manifest["data"])
+                kubelet.publish(name, _attempt(name), manifest["data"])
             case Create(Kind.SERVICE, name):
                 kubelet.services.add(name)
             case Delete(Kind.POD, name, uid, _, force):

@@ -40,6 +40,8 @@ class Kubelet:
         self.share = share
         self.pods: dict[str, LocalPod] = {}
         self.environments: dict[int, dict[str, str]] = {}
+        self._published: dict[str, dict[str, str]] = {}
+        """By the name under which pods refer to them."""
         self.services: set[str] = set()
         self.records: dict[str, dict[str, Any]] = {}
         """The newest of each pod, for other commands; it stays when the pod goes."""
@@ -76,9 +78,10 @@ class Kubelet:
                 pod.change(trouble="Unschedulable", words=missing)
                 self._tell(pod)
 
-    def publish(self, attempt: int, variables: dict[str, str]) -> None:
+    def publish(self, name: str, attempt: int, variables: dict[str, str]) -> None:
         """Open the gate of an attempt."""
         self.environments.setdefault(attempt, variables)
+        self._published[name] = self.environments[attempt]
         for pod in list(self.pods.values()):
             if pod.seen.attempt == attempt and pod.seen.phase is PodPhase.WAITING and not pod.seen.deleting:
                 self._start_all(pod)
@@ -196,10 +199,9 @@ class Kubelet:
 
     def _start(self, pod: LocalPod, container: dict[str, Any]) -> None:
         """Where there are Services, pods of the attempt know each other by name."""
-        shared = {f"{self.key[1]}-env-{attempt}": found for attempt, found in self.environments.items()}
         peers = [one.seen for one in self.pods.values() if self.services and one.seen.attempt == pod.seen.attempt]
         try:
-            launch = self._outfit.launch(pod, container, shared, peers, self.share.gpus(pod.seen.name))
+            launch = self._outfit.launch(pod, container, self._published, peers, self.share.gpus(pod.seen.name))
         except (PaddleJobError, OSError) as error:
             self._finish(pod, NO_START, "StartError", str(error))
             return

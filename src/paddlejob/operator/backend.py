@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Literal
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Status
 from paddlejob.engine.backend import Key, Outdated, Refused, View
-from paddlejob.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
+from paddlejob.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import Recorder
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Resource
@@ -27,7 +29,10 @@ from paddlejob.plan import (
     Wake,
     World,
 )
+from paddlejob.plan.refusals import GOING, NAME_TAKEN
 
+NOT_A_REFUSAL = (401, 404, 409, 410, 429, 503, 504)
+"""Answers that say nothing about the object: it may well be taken in a moment. 400 and 500 are webhooks'."""
 RESOURCES: dict[Kind, Resource] = {
     Kind.POD: PODS,
     Kind.SERVICE: SERVICES,
@@ -52,7 +57,7 @@ class KubeBackend:
             pods=tuple(one.value for one in caches.pods.having(uid) if one.value is not None),
             environments=dict(one.value for one in caches.environments.having(uid)),
             services=dict(one.value for one in caches.services.having(uid)),
-            pod_groups=tuple({one.value.name: one.value for one in groups}.values()),
+            pod_groups=tuple({one.value.name: replace(one.value, ours=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not caches.groups.absent,
         )
         return View(job, world)
@@ -71,8 +76,20 @@ class KubeBackend:
         }
         try:
             self._caches.jobs.learn(await self._client.replace_status(PADDLEJOBS, body))
-        except (Conflict, NotFound) as error:
+        except NotFound as error:
             raise Outdated from error
+        except Conflict as error:
+            await self._look_again(job)
+            raise Outdated from error
+        except Invalid as error:
+            message = f"the status cannot be written, so nothing is done for the job; correct it: {error.message}"
+            self._record(job, "StatusRefused", message, "Warning")
+            raise
+
+    async def _look_again(self, job: PaddleJob) -> None:
+        """A watch may be silent for minutes before its connection is known to be dead."""
+        with suppress(NotFound):
+            self._caches.jobs.learn(await self._client.get(PADDLEJOBS, job.name, job.namespace))
 
     async def perform(self, job: PaddleJob, action: Action) -> None:
         match action:
@@ -86,19 +103,16 @@ class KubeBackend:
             case Stop(pod):
                 await self._patch_pod(job, pod, {"spec": {"activeDeadlineSeconds": 1}})
             case Announce(reason, message, warning):
-                self._recorder.record(
-                    PADDLEJOBS,
-                    job.namespace,
-                    job.name,
-                    job.metadata.uid,
-                    kind="Warning" if warning else "Normal",
-                    reason=reason,
-                    message=message,
-                )
+                self._record(job, reason, message, "Warning" if warning else "Normal")
             case DropFinalizer(name):
                 await self._drop_finalizer(job, name)
             case DeleteJob():
                 await self._delete_job(job)
+
+    def _record(self, job: PaddleJob, reason: str, message: str, kind: Literal["Normal", "Warning"]) -> None:
+        self._recorder.record(
+            PADDLEJOBS, job.namespace, job.name, job.metadata.uid, kind=kind, reason=reason, message=message
+        )
 
     async def _create(self, job: PaddleJob, action: Create) -> None:
         resource = RESOURCES[action.kind]
@@ -106,8 +120,10 @@ class KubeBackend:
             self._caches.learn(resource, await self._client.create(resource, action.manifest))
         except AlreadyExists:
             await self._accept_existing(job, action, resource)
-        except (Forbidden, Invalid) as error:
-            raise Refused(error.reason, error.message) from error
+        except ApiError as error:
+            if error.code not in NOT_A_REFUSAL:
+                raise Refused(error.reason, error.message) from error
+            raise
 
     async def _accept_existing(self, job: PaddleJob, action: Create, resource: Resource) -> None:
         """Ours and current is what was wanted; ours and on its way out is waited for; another's is never touched."""
@@ -115,9 +131,11 @@ class KubeBackend:
             found = await self._client.get(resource, action.name, job.namespace)
         except NotFound:
             raise Outdated from None
-        owner = digest.owner_of(found)
-        if owner != job.metadata.uid:
-            raise Refused("NameTaken", f"a {action.kind} {action.name} is there, owned by {_owner_words(found)}")
+        if digest.owner_of(found) != job.metadata.uid:
+            raise _of_another(job, action, found)
+        if (found["metadata"].get("labels") or {}).get(contract.LABEL_JOB) != job.name:
+            words = "it was made for this job, but lacks its labels; delete it, and it is made anew"
+            raise Refused(NAME_TAKEN, words)
         self._caches.learn(resource, found)
         wanted = digest.attempt_of(action.manifest)
         if found["metadata"].get("deletionTimestamp") or digest.attempt_of(found) != wanted:
@@ -131,7 +149,8 @@ class KubeBackend:
             )
         except (NotFound, Conflict):
             return
-        if answer.get("kind") == resource.kind and answer["metadata"].get("deletionTimestamp") and not action.force:
+        metadata = answer["metadata"] if answer.get("kind") == resource.kind else {}
+        if metadata.get("finalizers") or (metadata.get("deletionTimestamp") and not action.force):
             self._caches.learn(resource, answer)
         else:
             self._caches.forget(resource, job.namespace, action.name, action.uid)
@@ -163,6 +182,14 @@ class KubeBackend:
             return
         except ApiError as error:
             raise Refused(error.reason, error.message) from error
+
+
+def _of_another(job: PaddleJob, action: Create, found: dict[str, Any]) -> Refused:
+    """Of an earlier job of the same name, it goes by itself; else somebody has to decide."""
+    references = found["metadata"].get("ownerReferences") or []
+    former = any(digest.is_ours(one) and one["name"] == job.name for one in references)
+    words = f"a {action.kind} {action.name} is there, owned by {_owner_words(found)}"
+    return Refused(GOING if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, words)
 
 
 def _owner_words(found: dict[str, Any]) -> str:

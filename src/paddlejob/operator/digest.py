@@ -10,15 +10,14 @@ from pydantic import ValidationError
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Role
-from paddlejob.plan import Pod, PodGroup, PodPhase
+from paddlejob.operator.fate import fate
+from paddlejob.plan import Pod, PodGroup
+from paddlejob.plan.names import environment_of
 from paddlejob.plan.times import read
 
 Object = dict[str, Any]
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-TRANSIENT = "failed to sync configmap cache"
-"""A kubelet that is slow to start watching says this for a moment; nothing is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,14 @@ class Owned(Generic[T]):
 
 
 def owner_of(obj: Object) -> str:
+    """The uid of the PaddleJob that made it; Kubeflow has a kind of that name too."""
     references = obj["metadata"].get("ownerReferences") or []
-    return next((one["uid"] for one in references if one.get("controller") and one["kind"] == contract.KIND), "")
+    return next((one["uid"] for one in references if one.get("controller") and is_ours(one)), "")
+
+
+def is_ours(reference: Object) -> bool:
+    group: str = reference["apiVersion"].partition("/")[0]
+    return group == contract.GROUP and reference["kind"] == contract.KIND
 
 
 def _owned(obj: Object, value: T) -> Owned[T]:
@@ -68,7 +73,12 @@ def pod_group(obj: Object) -> Owned[PodGroup]:
     metadata, status = obj["metadata"], obj.get("status") or {}
     words = [one.get("message", "") for one in status.get("conditions") or [] if one.get("type") == "Unschedulable"]
     group = PodGroup(
-        metadata["name"], metadata["uid"], bool(owner_of(obj)), status.get("phase", ""), words[-1] if words else ""
+        metadata["name"],
+        metadata["uid"],
+        bool(owner_of(obj)),
+        status.get("phase", ""),
+        words[-1] if words else "",
+        (obj.get("spec") or {}).get("minMember"),
     )
     return _owned(obj, group)
 
@@ -98,93 +108,7 @@ def pod(obj: Object) -> Owned[Pod | None]:
         woken=int(woken),
         woken_at=float(woken_at),
         stopping=obj["spec"].get("activeDeadlineSeconds") == 1,
-        **_fate(obj, status),
+        lingers=status.get("phase") not in ("Failed", "Succeeded"),
+        **fate(obj, environment_of(labels.get(contract.LABEL_JOB, ""), owner_of(obj), attempt_of(obj))),
     )
     return _owned(obj, value)
-
-
-def _fate(obj: Object, status: Object) -> Object:
-    """phase, exit_code, words, trouble and disrupted: how far the training container has come."""
-    state = _training_state(obj, status)
-    disruption = _condition(status, "DisruptionTarget")
-    if disruption:
-        return {"disrupted": True, **_ended_or_running(status, state), **_disruption(disruption, status)}
-    if status.get("reason") in ("Evicted", "NodeLost", "Preempting"):
-        return {
-            "disrupted": True,
-            "phase": PodPhase.FAILED,
-            "trouble": status["reason"],
-            "words": status.get("message", ""),
-        }
-    if "waiting" in state or not state:
-        return _waiting(obj, status, state.get("waiting") or {})
-    return _ended_or_running(status, state)
-
-
-def _ended_or_running(status: Object, state: Object) -> Object:
-    if "terminated" in state:
-        ended = state["terminated"]
-        code = ended.get("exitCode", 0)
-        return {
-            "phase": PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED,
-            "exit_code": code,
-            "words": ended.get("message", ""),
-            "trouble": "" if ended.get("reason") in ("Completed", "Error") else ended.get("reason", ""),
-        }
-    if status.get("phase") in ("Failed", "Succeeded"):
-        return {"phase": PodPhase.FAILED, "trouble": status.get("reason", ""), "words": status.get("message", "")}
-    return {"phase": PodPhase.RUNNING if "running" in state else PodPhase.PENDING}
-
-
-def _waiting(obj: Object, status: Object, waiting: Object) -> Object:
-    if status.get("phase") in ("Failed", "Succeeded"):
-        return _ended_or_running(status, _failed_init(status))
-    reason, words = waiting.get("reason", ""), waiting.get("message", "")
-    own = obj["metadata"]["labels"].get(contract.LABEL_JOB, "") + f"-env-{attempt_of(obj)}"
-    if reason == "CreateContainerConfigError" and f'configmap "{own}" not found' in words:
-        return {"phase": PodPhase.WAITING}
-    if reason in ("", "ContainerCreating", "PodInitializing") or TRANSIENT in words:
-        return {"phase": PodPhase.PENDING, **_unschedulable(status)}
-    return {"phase": PodPhase.PENDING, "trouble": reason, "words": words}
-
-
-def _unschedulable(status: Object) -> Object:
-    placed = _condition(status, "PodScheduled", "False")
-    if placed and placed.get("reason") == "Unschedulable":
-        return {"trouble": "Unschedulable", "words": placed.get("message", "")}
-    return {}
-
-
-def _training_state(obj: Object, status: Object) -> Object:
-    containers = obj["spec"]["containers"]
-    names = [one["name"] for one in containers]
-    name = contract.TRAINING_CONTAINER if contract.TRAINING_CONTAINER in names else names[0]
-    states = (one.get("state") or {} for one in status.get("containerStatuses") or [] if one["name"] == name)
-    return next(states, {})
-
-
-def _failed_init(status: Object) -> Object:
-    for one in status.get("initContainerStatuses") or []:
-        state: Object = one.get("state") or {}
-        if (state.get("terminated") or {}).get("exitCode"):
-            return state
-    return {}
-
-
-def _condition(status: Object, type_: str, value: str = "True") -> Object | None:
-    return next(
-        (one for one in status.get("conditions") or [] if one["type"] == type_ and one["status"] == value), None
-    )
-
-
-def _disruption(condition: Object, status: Object) -> Object:
-    names = {
-        "TerminationByKubelet": "Evicted",
-        "EvictionByEvictionAPI": "Evicted",
-        "PreemptionByScheduler": "Preempted",
-        "DeletionByTaintManager": "NodeLost",
-        "DeletionByPodGC": "NodeLost",
-    }
-    reason = condition.get("reason", "")
-    words = status.get("message") or condition.get("message", "")
-    return {"trouble": names.get(reason, reason or "Evicted"), "words": words}

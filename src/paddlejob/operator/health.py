@@ -15,7 +15,7 @@ SILENCE_LIMIT = 600.0
 
 
 class Health:
-    """Live while the loop turns; ready once the caches are filled, or while another replica leads."""
+    """Live while the API server answers now and then; ready once the caches are filled, or while another leads."""
 
     def __init__(self) -> None:
         self.standby = True
@@ -23,7 +23,8 @@ class Health:
         self.last_contact: Callable[[], float] = time.monotonic
 
     def live(self) -> bool:
-        return self.standby or not self.synced or time.monotonic() - self.last_contact() < SILENCE_LIMIT
+        looking = not self.standby and not self.synced
+        return looking or time.monotonic() - self.last_contact() < SILENCE_LIMIT
 
     def ready(self) -> bool:
         return self.standby or self.synced

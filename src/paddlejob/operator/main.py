@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
@@ -71,7 +72,9 @@ async def _lead(access: Access, options: Options, metrics: Metrics, health: Heal
     async with AsyncExitStack() as stack:
         lease = None
         if options.leader_elect:
-            lease = await stack.enter_async_context(await _lease(access, options, stack))
+            lease = await _lease(access, options, stack)
+            health.last_contact = partial(getattr, lease, "last_contact")
+            await stack.enter_async_context(lease)
         may_write = lease.held if lease else lambda: True
         client = await stack.enter_async_context(Client(access, may_write=may_write, observe=metrics.request))
         health.standby = False

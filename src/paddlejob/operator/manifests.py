@@ -94,14 +94,13 @@ def _binding(kind: str, metadata: Object, namespace: str) -> Object:
 
 
 def deployment(namespace: str, watch: str, image: str, replicas: int) -> Object:
-    selector = {"control-plane": "controller-manager"}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": _metadata(namespace),
         "spec": {
             "replicas": replicas,
-            "selector": {"matchLabels": selector},
+            "selector": {"matchLabels": LABELS},
             "template": {
                 "metadata": {"labels": LABELS},
                 "spec": {

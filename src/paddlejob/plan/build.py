@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Intranet, Phase, Role
-from paddlejob.plan import environment, gang, names, network, reasons, times
+from paddlejob.plan import environment, gang, names, network, reasons, refusals, release, times
 from paddlejob.plan.actions import Action, Announce, Create, Delete, Kind, Plan, Wake
 from paddlejob.plan.causes import Cause
 from paddlejob.plan.manifest import overridden, pod_manifest
-from paddlejob.plan.rebuild import jitter, rebuild
+from paddlejob.plan.rebuild import rebuild
 from paddlejob.plan.report import reported
 from paddlejob.plan.settle import fail
 from paddlejob.plan.situation import Situation
@@ -15,9 +15,16 @@ from paddlejob.plan.world import Pod, PodPhase
 
 WAKE_AGAIN = 3.0
 WAKES = 2
-PLACEMENT_PATIENCE = 60.0
-REFUSAL_DELAY = 2.0
-LONGEST_REFUSAL_DELAY = 60.0
+FINALIZER_PATIENCE = 60.0
+
+
+def refuse_incomplete(s: Situation) -> Plan | None:
+    """A job without workers: none is let in, but one may have been stored before our CRD was there."""
+    if Role.WORKER in s.job.spec.roles:
+        return None
+    return fail(
+        s, Cause("InvalidSpec", "spec.worker is missing; every job has workers: add it and submit the job anew")
+    )
 
 
 def refuse_oversized(s: Situation) -> Plan | None:
@@ -35,15 +42,26 @@ def clear_stale(s: Situation) -> Plan | None:
     if not s.stale:
         return None
     phase = s.status.phase or Phase.PENDING
-    status = reported(s, phase, s.status.reason, s.status.message)
+    reason, message = _will_not_go(s) or (s.status.reason, s.status.message)
+    status = reported(s, phase, reason, message)
     deletes = [Delete(Kind.POD, pod.name, pod.uid, "of an earlier attempt") for pod in s.stale if not pod.deleting]
     return Plan(status, tuple(deletes))
 
 
+def _will_not_go(s: Situation) -> reasons.Reason | None:
+    """A pod that should have been gone long ago, by force even, is held by a finalizer."""
+    for pod in s.stale:
+        if pod.deletion_due is not None and s.now > pod.deletion_due + FINALIZER_PATIENCE:
+            return "OldPodRemains", (
+                f"pod {pod.name} of an earlier attempt was deleted but does not go; see its finalizers "
+                f"(kubectl get pod {pod.name} -o jsonpath={{.metadata.finalizers}}), and what should remove them"
+            )
+    return None
+
+
 def rebuild_changed(s: Situation) -> Plan | None:
     """Workers were scaled, or a template was changed: the pods are built anew, and that counts as no restart."""
-    build = names.build_digest(s.job)
-    if all(pod.build == build for pod in s.current.values()):
+    if all(names.is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()}):
         return None
     cause = Cause("SpecChanged", "the number of workers or a template was changed; the pods are built anew")
     return rebuild(s, cause, because="the spec was changed", delay=0)
@@ -66,17 +84,15 @@ def fill_missing(s: Situation) -> Plan | None:
     if refusal is None:
         reason, message = "PodsNotReady", "pods are being created"
     else:
-        reason, message = reasons.refused(refusal)
+        reason, message = refusals.told(refusal)
     phase = Phase.RESTARTING if s.status.phase is Phase.RESTARTING else Phase.PENDING
     status = reported(s, phase, reason, message)
-    if refusal:
-        retry = refusal.at + min(REFUSAL_DELAY * 2.0 ** min(refusal.times - 1, 10), LONGEST_REFUSAL_DELAY)
-        if s.now < retry:
-            return Plan(status, (), retry)
-    return Plan(status, (*_create_services(s), *_create_pods(s), *_warn_overridden(s)))
+    if refusal and s.now < refusal.due:
+        return Plan(status, (), times.earliest(refusal.due, release.due(s)))
+    return Plan(status, (*missing_services(s), *_create_pods(s), *_warn_overridden(s)))
 
 
-def _create_services(s: Situation) -> list[Action]:
+def missing_services(s: Situation) -> list[Action]:
     if not _by_name(s):
         return []
     return [
@@ -88,7 +104,7 @@ def _create_services(s: Situation) -> list[Action]:
 
 def _create_pods(s: Situation) -> list[Action]:
     group = gang.group(s) if gang.wanted(s.job) else None
-    build = names.build_digest(s.job)
+    build = names.build_mark(s.job)
     return [
         Create(
             Kind.POD,
@@ -115,25 +131,6 @@ def _warn_overridden(s: Situation) -> list[Action]:
     ]
 
 
-def release_half_placed(s: Situation) -> Plan | None:
-    """Pods that hold nodes while others of the job find none are given up for a while: two such jobs would starve."""
-    if s.published or gang.wanted(s.job):
-        return None
-    placed = [pod for pod in s.current.values() if pod.node]
-    unplaced = [pod for pod in s.current.values() if pod.trouble == "Unschedulable"]
-    if not placed or not unplaced:
-        return None
-    ends = min(pod.created for pod in s.current.values()) + jitter(s, PLACEMENT_PATIENCE, 1.5 * PLACEMENT_PATIENCE)
-    if s.now < ends:
-        return None
-    cause = Cause(
-        "HalfPlaced",
-        f"{len(unplaced)} of {len(s.slots)} pods fit on no node; the {len(placed)} that had one are released for a "
-        f"while; free or add nodes, or lower what the template asks for: {unplaced[0].words}",
-    )
-    return rebuild(s, cause, because="half placed", delay=jitter(s, 5, 30))
-
-
 def open_gate(s: Situation) -> Plan | None:
     """Publish the environment once every pod has an address and waits for it, or runs."""
     if s.published and s.status.attempt in s.world.environments:
@@ -147,15 +144,18 @@ def open_gate(s: Situation) -> Plan | None:
     addresses = {(pod.role, pod.index): pod.address for pod in pods}
     variables = environment.of_attempt(s.job, s.status.attempt, addresses)
     manifest = environment.config_map(s.job, s.status.attempt, variables)
+    name = names.environment(s.job, s.status.attempt)
+    refusal = s.world.refusal_of(name)
+    reason, message = refusals.told(refusal) if refusal else ("Starting", "all pods are ready; training starts")
     status = reported(
         s,
         Phase.STARTING,
-        "Starting",
-        "all pods are ready; training starts",
+        reason,
+        message,
         publishedAttempt=s.status.attempt,
         nextRestartTime="",
     )
-    create = Create(Kind.ENVIRONMENT, names.environment(s.job, s.status.attempt), manifest)
+    create = Create(Kind.ENVIRONMENT, name, manifest)
     wakes = [Wake(pod, 1, s.now) for pod in pods if pod.phase is PodPhase.WAITING]
     return Plan(status, (create, *wakes, *_warn_six(s, variables)), s.now + WAKE_AGAIN)
 
@@ -178,11 +178,8 @@ def _hold(s: Situation) -> Plan:
     reason, message = reasons.waiting(s) or (
         "PodsNotReady", f"{waits} of {len(s.slots)} pods are not ready to start yet"
     )  # fmt: skip
-    wake_at = None
-    if any(pod.trouble == "Unschedulable" for pod in s.current.values()):
-        created = min(pod.created for pod in s.current.values())
-        wake_at = created + jitter(s, PLACEMENT_PATIENCE, 1.5 * PLACEMENT_PATIENCE)
-    return Plan(reported(s, phase, reason, message), (), wake_at)
+    unplaced = any(pod.trouble == "Unschedulable" for pod in s.current.values())
+    return Plan(reported(s, phase, reason, message), (), release.due(s) if unplaced else None)
 
 
 def watch_training(s: Situation) -> Plan:

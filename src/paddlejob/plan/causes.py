@@ -25,9 +25,7 @@ class Cause:
 
 def disruption(s: Situation) -> Cause | None:
     """An eviction, a lost node, a deletion by someone else. It outranks failures: peers of a lost pod fail too."""
-    for pod in s.current.values():
-        if pod.phase is PodPhase.SUCCEEDED and pod.role is Role.WORKER:
-            continue
+    for pod in _undone(s):
         if pod.disrupted and (s.published or pod.phase is PodPhase.FAILED):
             return Cause(pod.trouble or "Evicted", _disrupted(pod))
         if pod.deleting and s.published:
@@ -36,6 +34,12 @@ def disruption(s: Situation) -> Cause | None:
         role, index = s.missing[0]
         return Cause("PodLost", f"pod {names.pod(s.job, role, index)} is gone: it was deleted by someone else")
     return None
+
+
+def _undone(s: Situation) -> list[Pod]:
+    """Without the workers that have succeeded: nothing that happens to their pods matters any more."""
+    done = s.succeeded_workers
+    return [pod for pod in s.current.values() if pod.role is not Role.WORKER or pod.index not in done]
 
 
 def _disrupted(pod: Pod) -> str:
@@ -51,7 +55,7 @@ def _disrupted(pod: Pod) -> str:
 
 def failure(s: Situation) -> Cause | None:
     """A program that failed, or a server that exited at all while workers still train."""
-    failed = [pod for pod in s.current.values() if pod.phase is PodPhase.FAILED]
+    failed = [pod for pod in _undone(s) if pod.phase is PodPhase.FAILED]
     if failed:
         return _failed(min(failed, key=_tells_most))
     for pod in s.current.values():

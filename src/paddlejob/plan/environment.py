@@ -17,6 +17,8 @@ from paddlejob.plan.training import has_accelerator
 
 ROLE_NAMES = {Role.PS: "PSERVER", Role.WORKER: "TRAINER", Role.HETER: "HETER_TRAINER"}
 GLOO_OVER_HTTP = "3"
+REFERRED_TO = (c.ENV_POD_IP, c.ENV_PORT)
+"""Variables of a pod that others of its variables are made from."""
 Addresses = Mapping[tuple[Role, int], str]
 
 

@@ -42,7 +42,7 @@ def clean_up(s: Situation, phase: Phase) -> tuple[Action, ...]:
         kept = [
             Stop(pod, "the job has failed")
             for pod in s.current.values()
-            if phase is Phase.FAILED and not pod.ended and not pod.stopping and not pod.deleting
+            if phase is Phase.FAILED and (not pod.ended or pod.lingers) and not pod.stopping and not pod.deleting
         ]
     deletes = [Delete(Kind.POD, pod.name, pod.uid, because) for pod in doomed if not pod.deleting]
     return (*deletes, *kept, *leave_gang)

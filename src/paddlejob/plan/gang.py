@@ -10,7 +10,7 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase
-from paddlejob.plan import names, times
+from paddlejob.plan import names, refusals, times
 from paddlejob.plan.actions import Action, Create, Delete, Kind, Plan
 from paddlejob.plan.report import reported
 from paddlejob.plan.situation import Situation
@@ -33,7 +33,14 @@ def group(s: Situation) -> PodGroup | None:
 
 
 def wait_for_gang(s: Situation) -> Plan | None:
-    if not wanted(s.job) or group(s):
+    """Before pods are created. A job that has all its pods needs no group any more."""
+    if not wanted(s.job) or not s.missing:
+        return None
+    found = group(s)
+    if found and found.ours and found.members not in (None, members(s.job)):
+        status = reported(s, _waiting_phase(s), "Created", "the pod group is replaced: the number of pods has changed")
+        return Plan(status, (Delete(Kind.POD_GROUP, found.name, found.uid, "of another size"),), s.now + 1)
+    if found:
         return None
     if not s.world.gang_scheduler:
         message = (
@@ -45,8 +52,11 @@ def wait_for_gang(s: Situation) -> Plan | None:
     if s.job.spec.schedulingPolicy is None and s.now < patience:
         status = reported(s, _waiting_phase(s), "WaitingForPodGroup", f"looking for a PodGroup {s.job.name}")
         return Plan(status, (), patience)
-    status = reported(s, _waiting_phase(s), "Created", "the pod group is being created")
-    return Plan(status, (Create(Kind.POD_GROUP, names.pod_group(s.job), manifest(s.job)),), s.now + 5)
+    name = names.pod_group(s.job)
+    refusal = s.world.refusal_of(name)
+    reason, message = refusals.told(refusal) if refusal else ("Created", "the pod group is being created")
+    status = reported(s, _waiting_phase(s), reason, message)
+    return Plan(status, (Create(Kind.POD_GROUP, name, manifest(s.job)),), s.now + 5)
 
 
 def _waiting_phase(s: Situation) -> Phase:
@@ -60,12 +70,16 @@ def leave(s: Situation) -> list[Action]:
     ]
 
 
+def members(job: PaddleJob) -> int:
+    policy = job.spec.schedulingPolicy
+    return policy.minAvailable if policy and policy.minAvailable is not None else job.spec.pods_wanted
+
+
 def manifest(job: PaddleJob) -> dict[str, Any]:
     policy = job.spec.schedulingPolicy
-    spec: dict[str, Any] = {"minMember": job.spec.pods_wanted}
+    spec: dict[str, Any] = {"minMember": members(job)}
     if policy:
         given = {
-            "minMember": policy.minAvailable,
             "queue": policy.queue,
             "priorityClassName": policy.priorityClass,
             "minResources": policy.minResources,

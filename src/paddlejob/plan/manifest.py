@@ -25,6 +25,9 @@ def pod_manifest(job: PaddleJob, role: Role, index: int, attempt: int, build: st
     metadata = names.metadata(job, names.pod(job, role, index), labels)
     metadata["annotations"] = {**(given.get("annotations") or {}), contract.ANNOTATION_BUILD: build}
     spec["restartPolicy"] = "Never"
+    for container in spec["containers"]:
+        container.pop("restartPolicy", None)
+        container.pop("restartPolicyRules", None)
     if "serviceAccountName" not in spec:
         spec.setdefault("automountServiceAccountToken", False)
     _tolerate_lost_nodes(spec)
@@ -39,9 +42,12 @@ def pod_manifest(job: PaddleJob, role: Role, index: int, attempt: int, build: st
 
 def _give_environment(container: Manifest, job: PaddleJob, role: Role, index: int, attempt: int) -> None:
     """The user's own variables win; the environment of the attempt comes first, so that its absence holds the start."""
-    own = {one["name"] for one in container.get("env") or []}
+    given = container.get("env") or []
+    own = {one["name"] for one in given}
     made = [one for one in environment.of_pod(job, role, index, attempt) if one["name"] not in own]
-    container["env"] = made + (container.get("env") or [])
+    # $(NAME) is only replaced by what stands before it.
+    first = [one for one in given if one["name"] in environment.REFERRED_TO]
+    container["env"] = [*first, *made, *(one for one in given if one not in first)]
     shared = {"configMapRef": {"name": names.environment(job, attempt)}}
     container["envFrom"] = [shared, *(container.get("envFrom") or [])]
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")

@@ -15,7 +15,12 @@ def pod(job: PaddleJob, role: Role, index: int) -> str:
 
 
 def environment(job: PaddleJob, attempt: int) -> str:
-    return f"{job.name}-env-{attempt}"
+    return environment_of(job.name, job.metadata.uid, attempt)
+
+
+def environment_of(job: str, uid: str, attempt: int) -> str:
+    """Pods find it by name alone, so it differs from that of an earlier job of the same name."""
+    return f"{job}-env-{uid[:5]}-{attempt}"
 
 
 def pod_group(job: PaddleJob) -> str:
@@ -62,6 +67,17 @@ def build_digest(job: PaddleJob) -> str:
     """
     roles = {role: [spec.replicas, spec.template] for role, spec in job.spec.roles.items()}
     return hashlib.sha256(json.dumps(roles, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def build_mark(job: PaddleJob) -> str:
+    """What pods are marked with: the digest, and the generation of the job that it was taken from."""
+    return f"{build_digest(job)}/{job.metadata.generation}"
+
+
+def is_built_from(job: PaddleJob, mark: str) -> bool:
+    """The generation alone tells of a user's change: a newer CRD, with other defaults, changes the digest too."""
+    digest, _, generation = mark.partition("/")
+    return digest == build_digest(job) or generation == str(job.metadata.generation)
 
 
 def spread(job: PaddleJob, attempt: int, salt: str = "") -> int:

@@ -5,27 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob import contract
-from paddlejob.api.types import Intranet, PaddleJob
+from paddlejob.api.types import Intranet, PaddleJob, Phase
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Announce, Delete, DropFinalizer, Kind, Plan
 from paddlejob.plan.build import (
     clear_stale,
     fill_missing,
+    missing_services,
     open_gate,
     rebuild_changed,
+    refuse_incomplete,
     refuse_oversized,
-    release_half_placed,
     wait_for_restart,
     watch_training,
 )
 from paddlejob.plan.finish import tidy_finished
 from paddlejob.plan.gang import wait_for_gang
+from paddlejob.plan.release import release_half_created, release_half_placed
 from paddlejob.plan.settle import deadline, end_overdue, settle_disruption, settle_failure, settle_success
 from paddlejob.plan.situation import Situation, look
 from paddlejob.plan.suspend import hold_suspended
 from paddlejob.plan.world import World
 
-UNEVENTFUL = {"Created", "Resumed", "PodsNotReady", "WaitingForPodGroup", "Starting", "Running"}
+UNEVENTFUL = {
+    "Created", "Resumed", "PodsNotReady", "WaitingForPodGroup", "WaitingForOldPods", "Starting", "Running"
+}  # fmt: skip
 FORCE_AFTER = 30.0
 """Seconds after a pod should have been gone; then its node is taken for lost, and the pod is removed by force."""
 
@@ -36,9 +40,10 @@ def plan(job: PaddleJob, world: World, now: float) -> Plan:
     s = look(job, world, now)
     decided = (
         tidy_finished(s)
+        or refuse_incomplete(s)
+        or settle_success(s)
         or hold_suspended(s)
         or refuse_oversized(s)
-        or settle_success(s)
         or end_overdue(s)
         or rebuild_changed(s)
         or settle_disruption(s)
@@ -46,6 +51,7 @@ def plan(job: PaddleJob, world: World, now: float) -> Plan:
         or clear_stale(s)
         or wait_for_restart(s)
         or wait_for_gang(s)
+        or release_half_created(s)
         or fill_missing(s)
         or release_half_placed(s)
         or open_gate(s)
@@ -59,6 +65,7 @@ def _with_chores(s: Situation, decided: Plan) -> Plan:
     chores = [
         *_force_overdue(s),
         *_remove_leftovers(s, decided),
+        *_restore_services(s, decided),
         *_drop_old_finalizer(s.job),
         *_announce_trouble(s, decided),
     ]
@@ -100,6 +107,12 @@ def _remove_leftovers(s: Situation, decided: Plan) -> list[Action]:
             if name not in wanted
         ]
     return gone
+
+
+def _restore_services(s: Situation, decided: Plan) -> list[Action]:
+    """One that somebody deleted; while pods are missing they are made anyway."""
+    ends = decided.status.finished or decided.status.phase is Phase.SUSPENDED
+    return [] if ends or s.missing or s.stale else missing_services(s)
 
 
 def _drop_old_finalizer(job: PaddleJob) -> list[Action]:

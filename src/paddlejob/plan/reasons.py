@@ -6,7 +6,7 @@ import re
 
 from paddlejob.plan import gang, names
 from paddlejob.plan.situation import Situation
-from paddlejob.plan.world import Pod, PodPhase, Refusal
+from paddlejob.plan.world import Pod, PodPhase
 
 IMAGE_TROUBLE = (
     "ErrImagePull",
@@ -16,18 +16,6 @@ IMAGE_TROUBLE = (
     "ImageInspectError",
 )
 Reason = tuple[str, str]
-
-
-def refused(refusal: Refusal) -> Reason:
-    if refusal.reason == "NameTaken":
-        return "NameTaken", (
-            f"{refusal.name} exists already and belongs to something else; delete it or rename the job: {refusal.words}"
-        )
-    if "exceeded quota" in refusal.words:
-        return "QuotaExceeded", (
-            f"{refusal.name} is over the namespace's quota; free some, raise the quota or ask for less: {refusal.words}"
-        )
-    return "AdmissionRefused", (f"the cluster refused {refusal.name}; change the job as it says: {refusal.words}")
 
 
 def waiting(s: Situation) -> Reason | None:

@@ -44,24 +44,15 @@ def _conditions(status: Status, now: float) -> tuple[Condition, ...]:
     """At most one is true: the one that the phase names. One that was never true is not listed."""
     found = []
     for type_ in CONDITIONS:
-        before = status.condition(type_)
-        if status.phase is type_:
-            if before and before.status == "True":
-                found.append(before)
-            else:
-                found.append(
-                    Condition(
-                        type=type_,
-                        status="True",
-                        reason=status.reason,
-                        message=status.message,
-                        lastTransitionTime=times.written(now),
-                    )
-                )
-        elif before:
-            found.append(
-                before
-                if before.status == "False"
-                else before.model_copy(update={"status": "False", "lastTransitionTime": times.written(now)})
-            )
+        before, true = status.condition(type_), status.phase is type_
+        if before is None and not true:
+            continue
+        value = "True" if true else "False"
+        if before and before.status == value and (not true or before.reason == status.reason):
+            found.append(before)
+            continue
+        since = before.lastTransitionTime if before and before.status == value else times.written(now)
+        found.append(
+            Condition(type=type_, status=value, reason=status.reason, message=status.message, lastTransitionTime=since)
+        )
     return tuple(found)

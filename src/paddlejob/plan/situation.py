@@ -67,7 +67,9 @@ class Situation:
 
 def look(job: PaddleJob, world: World, now: float) -> Situation:
     status = job.status.model_copy(update={"mode": job.mode, "observedGeneration": job.metadata.generation})
-    begins = status.phase is None or (status.phase is Phase.SUSPENDED and not job.spec.suspend)
+    # A new job, or one that another operator had begun.
+    unbegun = status.attempt == 0 and not status.finished
+    begins = unbegun or (status.phase is Phase.SUSPENDED and not job.spec.suspend)
     if begins and not job.spec.suspend:
         status = status.model_copy(
             update={

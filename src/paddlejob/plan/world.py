@@ -44,6 +44,8 @@ class Pod:
     woken: int = 0
     woken_at: float = 0.0
     stopping: bool = False
+    lingers: bool = False
+    """Containers beside the training one may still run."""
 
     @property
     def deleting(self) -> bool:
@@ -61,16 +63,21 @@ class PodGroup:
     ours: bool
     phase: str = ""
     words: str = ""
+    members: int | None = None
+    """How many pods it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An object that could not be created, and what was said to that."""
+    """Something that could not be done, and what was said to that."""
 
     name: str
+    """Of the object that was to be created, else of the action."""
     reason: str
     words: str
     at: float
+    due: float
+    """When it is tried again."""
     times: int = 1
 
 
@@ -85,3 +92,6 @@ class World:
     gang_scheduler: bool = True
     """Whether pod groups are known here at all."""
     refusals: tuple[Refusal, ...] = ()
+
+    def refusal_of(self, name: str) -> Refusal | None:
+        return next((one for one in self.refusals if one.name == name), None)

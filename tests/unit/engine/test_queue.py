@@ -286,3 +286,10 @@ async def test_seconds_of_waiting_and_working_are_told() -> None:
     assert waited >= 0.025
     assert worked >= 0.025
     assert queue.work_seconds == worked
+
+
+async def test_a_key_asked_for_again_and_again_takes_no_more_room():
+    queue: KeyedQueue[str] = KeyedQueue()
+    for seconds in range(5000, 0, -1):
+        queue.add_after("job", seconds)
+    assert len(queue._heap) < 200

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Status
-from paddlejob.engine.backend import Refused
-from paddlejob.engine.reconcile import REPORTS_APART
-from paddlejob.plan import PodPhase
+from paddlejob.engine.backend import Outdated, Refused
+from paddlejob.engine.reconcile import REPORTS_APART, RESULTS_APART
+from paddlejob.plan import DeleteJob, PodPhase
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -56,3 +56,51 @@ async def test_progress_is_reported_seldom_and_a_change_of_phase_at_once():
     model.change("mnist-worker-2", phase=PodPhase.SUCCEEDED, exit_code=0)
     await model.step()
     assert written[-1].phase is Phase.COMPLETED
+
+
+async def test_which_workers_are_done_is_written_soon():
+    model = Model(job(workers=3))
+    await model.settle()
+    model.now += 60
+    written = noting(model)
+    model.end("mnist-worker-0", 0)
+    await model.step()
+    model.end("mnist-worker-1", 0)
+    model.now += RESULTS_APART
+    await model.step()
+    assert [status.worker.finished for status in written] == ["0", "0-1"]
+
+
+async def test_a_view_that_stays_old_is_looked_at_less_and_less_often():
+    model = Model(job())
+    await model.settle()
+    model.end("mnist-worker-0", 1)
+
+    async def conflict(job_, status: Status) -> None:
+        raise Outdated
+
+    model.report = conflict
+    waits = [round(await model.step() - model.now, 2) for _ in range(5)]
+    assert waits == [0, 0.1, 0.2, 0.4, 0.8]
+
+
+async def test_an_action_that_was_refused_is_not_tried_all_the_time():
+    model = Model(job(ttlSecondsAfterFinished=10))
+    await model.settle()
+    for index in range(2):
+        model.end(f"mnist-worker-{index}", 0)
+    await model.settle()
+    model.now += 60
+    perform, tries = model.perform, []
+
+    async def keep(job_, action) -> None:
+        if isinstance(action, DeleteJob):
+            tries.append(model.now)
+            raise Refused("Forbidden", "a policy keeps it")
+        await perform(job_, action)
+
+    model.perform = keep
+    for _ in range(100):
+        await model.step()
+        model.now += 0.1
+    assert len(tries) == 3, "at once, after 2 s, after 4 s more"

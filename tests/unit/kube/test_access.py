@@ -232,6 +232,20 @@ async def test_inside_a_cluster_the_service_account_is_used_and_its_token_may_ro
     assert await access.authorization() == "Bearer two"
 
 
+async def test_authorities_that_rotate_are_learned(
+    account: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setattr(access_module, "REREAD_SECONDS", 0.0)
+    access = in_cluster(account)
+    assert access.tls is not None
+    before = access.tls.get_ca_certs()
+    (account / "ca.crt").write_bytes(new_authority(tmp_path_factory.mktemp("new")).file.read_bytes())
+    await access.authorization()
+    assert len(access.tls.get_ca_certs()) == len(before) + 1
+    await access.authorization()
+    assert len(access.tls.get_ca_certs()) == len(before) + 1, "each once"
+
+
 def test_a_service_account_that_is_not_mounted_is_said_so(account: Path) -> None:
     (account / "token").unlink()
     with pytest.raises(NoCredentials, match="automountServiceAccountToken"):

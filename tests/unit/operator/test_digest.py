@@ -25,8 +25,8 @@ def container(**state: Any) -> dict[str, Any]:
     return {"containerStatuses": [{"name": "paddle", "state": state}]}
 
 
-OURS = {"reason": "CreateContainerConfigError", "message": 'configmap "mnist-env-2" not found'}
-OLDER = {"reason": "CreateContainerConfigError", "message": 'configmap "mnist-env-1" not found'}
+OURS = {"reason": "CreateContainerConfigError", "message": 'configmap "mnist-env-uid-o-2" not found'}
+OLDER = {"reason": "CreateContainerConfigError", "message": 'configmap "mnist-env-uid-o-1" not found'}
 OTHER = {"reason": "CreateContainerConfigError", "message": 'secret "token" not found'}
 DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
 
@@ -85,6 +85,39 @@ CASES = {
         {"phase": "Failed", "reason": "Evicted", "message": "disk"},
         {"phase": PodPhase.FAILED, "disrupted": True, "trouble": "Evicted", "words": "disk"},
     ),
+    "evicted, after a checkpoint on the way out": (
+        {
+            "phase": "Failed",
+            "reason": "Evicted",
+            "conditions": [DISRUPTED | {"reason": "TerminationByKubelet"}],
+            **container(terminated={"exitCode": 0, "reason": "Completed"}),
+        },
+        {"phase": PodPhase.FAILED, "disrupted": True, "trouble": "Evicted"},
+    ),
+    "drained, after a checkpoint on the way out": (
+        {
+            "phase": "Succeeded",
+            "conditions": [DISRUPTED | {"lastTransitionTime": "2027-01-15T08:00:05Z"}],
+            **container(terminated={"exitCode": 0, "finishedAt": "2027-01-15T08:00:05Z"}),
+        },
+        {"phase": PodPhase.FAILED, "disrupted": True},
+    ),
+    "drained when it was done already": (
+        {
+            "phase": "Succeeded",
+            "conditions": [DISRUPTED | {"lastTransitionTime": "2027-01-15T08:00:05Z"}],
+            **container(terminated={"exitCode": 0, "finishedAt": "2027-01-15T08:00:04Z"}),
+        },
+        {"phase": PodPhase.SUCCEEDED},
+    ),
+    "turned away by its node": (
+        {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no devices"},
+        {"phase": PodPhase.FAILED, "disrupted": True, "trouble": "UnexpectedAdmissionError"},
+    ),
+    "of a node that restarted": (
+        {"phase": "Failed", **container(terminated={"exitCode": 137, "reason": "ContainerStatusUnknown"})},
+        {"phase": PodPhase.FAILED, "disrupted": True},
+    ),
     "about to be preempted": (
         {
             "phase": "Running",
@@ -132,3 +165,19 @@ def test_a_pod_that_bears_our_label_by_accident_is_left_alone():
 
 def test_an_unreadable_job_stops_nobody():
     assert digest.job({"metadata": {"name": "x", "namespace": "d"}, "spec": {"worker": 3}}) is None
+
+
+@pytest.mark.parametrize(("finished", "phase"), [("08:00:04", PodPhase.SUCCEEDED), ("08:00:10", PodPhase.FAILED)])
+def test_a_program_that_ends_well_after_its_pod_was_deleted_has_not_succeeded(finished: str, phase: PodPhase):
+    ended = container(terminated={"exitCode": 0, "finishedAt": f"2027-01-15T{finished}Z"})
+    seen = read(
+        {"phase": "Succeeded", **ended}, deletionTimestamp="2027-01-15T08:00:35Z", deletionGracePeriodSeconds=30
+    )
+    assert seen.phase is phase
+
+
+def test_kubeflows_paddlejob_of_the_same_name_owns_nothing_of_ours():
+    reference = {"kind": "PaddleJob", "name": "mnist", "uid": "u", "controller": True}
+    assert digest.owner_of({"metadata": {"ownerReferences": [reference | {"apiVersion": "kubeflow.org/v1"}]}}) == ""
+    ours = reference | {"apiVersion": "batch.paddlepaddle.org/v1"}
+    assert digest.owner_of({"metadata": {"ownerReferences": [ours]}}) == "u"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from paddlejob.api.types import Phase
+from paddlejob.api.types import Phase, Role
 from paddlejob.engine.backend import Refused
-from paddlejob.plan import Announce, Create, Delete, Kind, PodGroup, PodPhase, Wake
+from paddlejob.plan import Announce, Create, Delete, Kind, PodGroup, PodPhase, Stop, Wake, names
+from paddlejob.plan.manifest import pod_manifest
 from tests.support.builders import document, job, template
 from tests.support.model import Model
 
@@ -217,12 +218,12 @@ async def test_a_job_created_suspended_waits_and_then_runs():
 
 async def test_scaling_rebuilds_with_the_new_number_and_counts_as_no_restart():
     model = await running(elastic=1)
-    model.job = job(workers=3, elastic=1, status=model.status.model_dump())
+    model.edit(workers=3, elastic=1)
     await model.settle()
     assert (model.status.phase, len(model.pods)) == ("Running", 3)
     assert (model.status.restarts, model.status.disruptions) == (0, 0)
     assert model.environments[model.status.attempt]["PADDLE_TRAINERS_NUM"] == "3"
-    model.job = job(workers=1, elastic=1, status=model.status.model_dump())
+    model.edit(workers=1, elastic=1)
     await model.settle()
     assert [*model.pods] == ["mnist-worker-0"]
 
@@ -383,3 +384,173 @@ def test_the_builder_makes_a_valid_file():
     from paddlejob.api.validate import faults
 
     assert faults(document(ps=2, heter=1)) == []
+
+
+async def test_a_half_created_job_gives_its_part_of_the_quota_back_for_a_while():
+    model = Model(job(workers=2))
+    model.refuse["mnist-worker-1"] = Refused("Forbidden", "exceeded quota: pods")
+    await model.step()
+    await model.step()
+    assert (model.status.reason, [*model.pods]) == ("QuotaExceeded", ["mnist-worker-0"])
+    model.now += 100
+    await model.step()
+    assert (model.status.reason, model.status.attempt) == ("HalfCreated", 2)
+    assert "raise the quota" in model.status.message
+    model.tick()
+    assert not model.pods
+    model.refuse.clear()
+    await model.settle()
+    assert (model.status.phase, model.status.restarts, model.status.disruptions) == (Phase.RUNNING, 0, 0)
+
+
+async def test_an_environment_that_is_refused_is_said_and_tried_less_and_less_often():
+    model = Model(job())
+    name = names.environment(model.job, 1)
+    model.refuse[name] = Refused("Forbidden", "exceeded quota: configmaps")
+    await model.step()
+    model.tick()
+    for _ in range(50):
+        await model.step()
+        model.now += 0.1
+    assert model.status.reason == "QuotaExceeded"
+    tries = [action for action in model.done if isinstance(action, Create) and action.name == name]
+    assert len(tries) == 2, "at once, and after two seconds"
+    model.refuse.clear()
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+
+
+async def test_a_job_of_the_same_name_is_not_held_to_what_happened_to_the_one_before():
+    model = Model(job())
+    model.refuse["mnist-worker-0"] = Refused("Invalid", "no such field")
+    await model.step()
+    await model.step()
+    model.refuse.clear()
+    fresh = job()
+    model.job = fresh.model_copy(update={"metadata": fresh.metadata.model_copy(update={"uid": "another"})})
+    await model.step()
+    assert len(model.pods) == 2
+
+
+def test_the_environment_of_an_earlier_job_of_the_same_name_is_not_read():
+    former = names.environment_of("mnist", "b7f30", 1)
+    assert former != names.environment(job(), 1)
+
+
+async def test_a_job_that_has_succeeded_is_not_suspended():
+    model = await running(workers=1)
+    model.end("mnist-worker-0", 0)
+    model.edit(workers=1, suspend=True)
+    await model.settle()
+    assert model.status.phase is Phase.COMPLETED
+
+
+async def test_a_worker_that_is_done_may_lose_its_pod_in_any_way():
+    model = await running(workers=2)
+    model.end("mnist-worker-0", 0)
+    await model.settle()
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, trouble="Evicted")
+    await model.settle()
+    assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
+
+
+async def test_other_defaults_of_a_newer_crd_rebuild_nothing():
+    model = await running()
+    with_default = document()
+    for role in with_default["spec"].values():
+        role["template"]["spec"]["dnsPolicy"] = "ClusterFirst"
+    model.job = model.job.model_copy(update={"spec": type(model.job.spec).model_validate(with_default["spec"])})
+    await model.settle()
+    assert model.status.attempt == 1
+    model.edit(workers=2, worker_={"template": template(image="newer")})
+    await model.settle()
+    assert model.status.attempt == 2, "while a change by the user does"
+
+
+async def test_a_service_that_somebody_deleted_is_made_again():
+    model = await running(intranet="Service")
+    model.services.remove("mnist-worker-1")
+    await model.settle()
+    assert "mnist-worker-1" in model.services
+
+
+async def test_a_pod_held_by_a_finalizer_is_named():
+    model = await running()
+    model.kubelet_runs = False
+    model.end("mnist-worker-0", 1)
+    await model.step()
+    model.perform = _without_force(model)
+    model.now += 200
+    await model.step()
+    assert model.status.reason == "OldPodRemains"
+    assert "finalizers" in model.status.message
+
+
+def _without_force(model: Model):
+    perform = model.perform
+
+    async def held(job_, action) -> None:
+        if not (isinstance(action, Delete) and action.force):
+            await perform(job_, action)
+
+    return held
+
+
+async def test_a_gang_that_was_scaled_gets_a_group_of_its_new_size():
+    model = await running(workers=4, elastic=1, schedulingPolicy={})
+    assert model.groups["mnist-uid-o"].members == 4
+    model.edit(workers=2, elastic=1, schedulingPolicy={})
+    await model.settle()
+    assert (model.status.phase, model.groups["mnist-uid-o"].members) == (Phase.RUNNING, 2)
+
+
+async def test_a_gang_that_trains_does_without_its_group():
+    model = await running(schedulingPolicy={})
+    model.groups.clear()
+    model.gang_scheduler = False
+    await model.settle()
+    assert (model.status.phase, model.status.reason) == (Phase.RUNNING, "Running")
+
+
+async def test_a_job_that_another_operator_had_begun_is_begun_anew():
+    model = Model(job(status={"phase": "Running"}))
+    await model.settle()
+    assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
+
+
+async def test_a_stored_job_without_workers_fails_with_words():
+    whole = job(ps=1)
+    model = Model(whole.model_copy(update={"spec": whole.spec.model_copy(update={"worker": None})}))
+    await model.settle()
+    assert (model.status.phase, model.status.reason) == (Phase.FAILED, "InvalidSpec")
+
+
+async def test_conditions_tell_the_newest_reason():
+    model = await running()
+    model.end("mnist-worker-0", 1)
+    await model.step()
+    gone = model.status.condition("Running")
+    assert (gone.status, gone.reason) == ("False", "ProgramFailed")
+    restarting = model.status.condition("Restarting")
+    assert (restarting.status, restarting.reason) == ("True", "ProgramFailed")
+
+
+async def test_sidecars_of_a_failed_job_are_stopped_too():
+    model = await running(backoffLimit=0, cleanPodPolicy="Never")
+    model.change("mnist-worker-1", lingers=True)
+    for index in range(2):
+        model.end(f"mnist-worker-{index}", 1)
+    await model.step()
+    assert [action.pod.name for action in model.done if isinstance(action, Stop)] == ["mnist-worker-1"]
+
+
+def test_a_variable_of_the_users_comes_before_those_made_from_it():
+    given = template(env=[{"name": "MINE", "value": "1"}, {"name": "PADDLE_PORT", "value": "9000"}])
+    made = pod_manifest(job(worker_={"template": given}), Role.WORKER, 0, 1, "build")
+    order = [one["name"] for one in made["spec"]["containers"][0]["env"]]
+    assert order.index("PADDLE_PORT") < order.index("PADDLE_CURRENT_ENDPOINT") < order.index("MINE")
+
+
+def test_containers_are_never_restarted_by_the_kubelet():
+    made = pod_manifest(job(worker_={"template": template(restartPolicy="Always")}), Role.WORKER, 0, 1, "build")
+    assert "restartPolicy" not in made["spec"]["containers"][0]

@@ -1,0 +1,136 @@
+"""What else is in a cluster, and in a job's way: leftovers, webhooks, finalizers, other people's objects."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from paddlejob.kube.resource import CONFIGMAPS, PODS
+from paddlejob.operator.resources import PADDLEJOBS
+from testbed.controlplane import ControlPlane
+from tests.support.operator_stage import OperatorStage
+
+NOWHERE = "https://127.0.0.1:1/"
+
+
+async def submit_again(stage: OperatorStage, **options: object) -> str:
+    """Delete the job and submit one of the same name at once; answers its uid. The collector need not be waited for."""
+    await stage.client.delete(PADDLEJOBS, stage.name, stage.namespace, propagation="Background")
+    for pod in await stage.pods():
+        await stage.client.delete(PODS, pod, stage.namespace)
+    await stage.submit(**options)
+    uid: str = (await stage.job())["metadata"]["uid"]
+    return uid
+
+
+async def test_a_job_submitted_again_gets_addresses_of_its_own(stage: OperatorStage):
+    """The environment of the one before may be there for a while: the collector takes its time."""
+    await stage.submit()
+    await stage.until(phase="Running")
+    left = (await stage.client.list(CONFIGMAPS, stage.namespace, label_selector="batch.paddlepaddle.org/job=story"))[0]
+    left["metadata"] = {key: left["metadata"][key] for key in ("name", "namespace", "labels")}
+    await stage.client.delete(CONFIGMAPS, left["metadata"]["name"], stage.namespace)
+    await stage.client.create(CONFIGMAPS, left)
+    uid = await submit_again(stage)
+    await stage.until(phase="Running")
+    seen = await stage.environment("story-worker-0")
+    assert seen["SYS_JOB_ID"] == f"{uid}-1"
+
+
+async def test_pods_of_the_job_before_are_waited_for(stage: OperatorStage):
+    """A finalizer stands in for a program that takes its time to end."""
+    await stage.submit()
+    await stage.until(phase="Running")
+    former = await stage.pods()
+    await stage.client.patch(
+        PODS, "story-worker-0", stage.namespace, {"metadata": {"finalizers": ["example.com/slow"]}}
+    )
+    await submit_again(stage)
+    status = await stage.until(reason="WaitingForOldPods")
+    assert "story-worker-0 of an earlier job is still being deleted" in status["message"]
+    await stage.client.patch(PODS, "story-worker-0", stage.namespace, {"metadata": {"finalizers": None}})
+    await stage.until(phase="Running")
+    assert not set(former.values()) & set((await stage.pods()).values())
+
+
+async def test_a_webhook_that_does_not_answer_is_named_on_the_job(stage: OperatorStage, installed: ControlPlane):
+    """As Volcano's are left behind when it is removed."""
+    installed.kubectl("label", "namespace", stage.namespace, f"story={stage.namespace}")
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+    webhook = {
+        "name": "validatepod.volcano.sh",
+        "clientConfig": {"url": NOWHERE},
+        "rules": rules,
+        "namespaceSelector": {"matchLabels": {"story": stage.namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    left_behind = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": f"left-{stage.namespace}"},
+        "webhooks": [webhook],
+    }
+    installed.kubectl("create", "-f", "-", input=json.dumps(left_behind))
+    try:
+        await asyncio.sleep(1)
+        await stage.submit()
+        status = await stage.until(reason="WebhookFailed")
+        assert "validatepod.volcano.sh" in status["message"]
+    finally:
+        installed.kubectl("delete", "validatingwebhookconfiguration", f"left-{stage.namespace}")
+    await stage.until(phase="Running")
+
+
+async def test_an_environment_over_quota_is_said(stage: OperatorStage, installed: ControlPlane):
+    hard = {"hard": {"count/configmaps": "1"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one"}, "spec": hard}
+    installed.kubectl("create", "-n", stage.namespace, "-f", "-", input=json.dumps(quota))
+    installed.kubectl("create", "-n", stage.namespace, "configmap", "mine", check=False)
+    await asyncio.sleep(1)
+    await stage.submit()
+    status = await stage.until(reason="QuotaExceeded", phase="Starting")
+    assert "story-env-" in status["message"]
+    installed.kubectl("delete", "-n", stage.namespace, "resourcequota", "one")
+    await stage.until(phase="Running")
+
+
+async def test_an_evicted_worker_that_ends_well_has_not_succeeded(stage: OperatorStage):
+    """It saved a checkpoint and exited with 0, as programs do when they are told to end."""
+    await stage.submit()
+    await stage.until(phase="Running")
+    for index in range(2):
+        name = f"story-worker-{index}"
+        ended = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+        states = [{**one, "state": ended} for one in (await stage.kubelet.pod(name))["status"]["containerStatuses"]]
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+        told = {"phase": "Failed", "reason": "Evicted", "message": "memory", "conditions": [condition]}
+        await stage.kubelet.write(name, {**told, "containerStatuses": states})
+    await stage.until(phase="Running", disruptions=1, restarts=0)
+
+
+async def test_a_pod_that_lost_its_labels_is_named(stage: OperatorStage, installed: ControlPlane):
+    await stage.submit()
+    await stage.until(phase="Running")
+    installed.kubectl("label", "-n", stage.namespace, "pod", "story-worker-0", "batch.paddlepaddle.org/job-")
+    status = await stage.until(reason="NameTaken")
+    assert "lacks its labels" in status["message"]
+    installed.kubectl("delete", "-n", stage.namespace, "pod", "story-worker-0", "--force")
+    await stage.until(phase="Running")
+
+
+async def test_a_pod_with_a_finalizer_is_asked_to_go_once(stage: OperatorStage, installed: ControlPlane):
+    await stage.submit()
+    await stage.until(phase="Running")
+    await stage.kubelet.freeze()
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await stage.client.patch(PODS, "story-worker-0", stage.namespace, held)
+    installed.kubectl("delete", "-n", stage.namespace, "pod", "story-worker-0", "--force", "--wait=false")
+    await stage.until(attempt=2)
+    pod = await stage.kubelet.pod("story-worker-0")
+    await asyncio.sleep(2)
+    again = await stage.kubelet.pod("story-worker-0")
+    assert again["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"], "nobody writes to it"
+    await stage.client.patch(PODS, "story-worker-0", stage.namespace, {"metadata": {"finalizers": None}})
+    stage.kubelet.frozen = False
+    await stage.until(phase="Running", disruptions=1)
