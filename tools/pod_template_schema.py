@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from paddlejob.contract import QUANTITY
+
 MODULE = "k8s.io/kubernetes@v1.36.3"
 TARGET = Path(__file__).parent.parent / "src/paddlejob/api/pod_template.json"
 ROOT = "io.k8s.api.core.v1.PodTemplateSpec"
@@ -55,8 +57,10 @@ def translated(schema: Schema, known: Schema) -> Schema:
 
 def referred(name: str, known: Schema) -> Schema:
     short = name.rsplit(".", 1)[-1]
-    if short in ("Quantity", "IntOrString"):
+    if short == "IntOrString":
         return {"x-kubernetes-int-or-string": True}
+    if short == "Quantity":
+        return {"x-kubernetes-int-or-string": True, "pattern": QUANTITY}
     result = translated(known[name], known)
     if short == "Time":
         result["nullable"] = True

@@ -68,5 +68,10 @@ ENV_HOST_CLOSE = "PADDLEJOB_HOST_CLOSE"
 ENV_VALUE_LIMIT = 128 * 1024 - 1
 """execve takes no longer `NAME=value` string."""
 
+MOST_REPLICAS = 10_000
+"""Of one role. The environment of so many is longer than a process can be given: see ENV_VALUE_LIMIT."""
+QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
+"""2, "500m", "1.5Gi", "1e3": what Kubernetes takes for an amount."""
+
 FIELD_MANAGER = "paddlejob"
 EVENT_SOURCE = "paddlejob"

@@ -75,7 +75,12 @@ def test_a_volume_option_that_names_no_directory(pdj: Pdj):
 def test_a_volume_option_that_no_job_has(pdj: Pdj):
     pod = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "efsvol"}}]}
     told = refused(pdj, "--volume", f"efsvl={pdj.folder}", pdj.write(command=["true"], pod=pod))
-    assert "--volume efsvl=...: there is no claim of that name; there are efsvol" in told
+    assert "--volume efsvl: there is no claim of that name; there are efsvol" in told
+
+
+def test_an_image_option_that_no_container_has(pdj: Pdj):
+    told = refused(pdj, "--image", f"other={pdj.folder}", pdj.write(command=["true"]))
+    assert "--image other: no container has that image; there are program" in told
 
 
 def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pdj):

@@ -191,7 +191,8 @@ def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_goes_on(pdj: Pdj):
     file = pdj.write(command=["bash", "-c", "yes a line of a log; exit 1"], backoffLimit=0)
     run = " ".join(f"'{word}'" for word in [*START, "run", file])
     why = " ".join(f"'{word}'" for word in [*START, "why", "job"])
-    script = f"mount -t tmpfs -o size=2m small '{pdj.state}' && {{ {run}; echo status $?; {why}; }}"
+    delete = " ".join(f"'{word}'" for word in [*START, "delete", "job"])
+    script = f"mount -t tmpfs -o size=2m small '{pdj.state}' && {{ {run}; echo status $?; {why}; {delete}; }}"
     done = subprocess.run(
         ["unshare", "-m", "bash", "-c", script], env=pdj.environment, capture_output=True, text=True, timeout=90
     )
@@ -199,3 +200,44 @@ def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_goes_on(pdj: Pdj):
     assert "the disk is full" in done.stderr
     assert "Traceback" not in done.stderr
     assert "free some room" in done.stdout
+    assert "job job is deleted" in done.stdout, "which makes room"
+
+
+def test_a_job_with_no_time_to_live_is_still_told_of(pdj: Pdj):
+    short = pdj.write("short", command=["true"], ttlSecondsAfterFinished=0)
+    long = pdj.write("long", command=["sleep", "2"])
+    done = pdj("run", short, long)
+    assert done.returncode == 0, done.stderr
+    assert "short completed" in done.stdout
+    assert "short" not in pdj("list").stdout
+
+
+def test_the_last_lines_of_a_completed_job_stay_on_the_screen(pdj: Pdj):
+    done = pdj("run", pdj.write(command=["echo", "final auc=0.9"]))
+    assert done.stdout.endswith("\n  final auc=0.9\n")
+
+
+def test_of_a_failed_job_nothing_is_counted_as_running(pdj: Pdj):
+    file = pdj.write(ps=1, ps_command=["sleep", "60"], worker_command=["false"], backoffLimit=0, cleanPodPolicy="Never")
+    assert pdj("run", file).returncode == 1
+    row = pdj("list").stdout.splitlines()[1].split()
+    assert row[:5] == ["job", "Failed", "PS", "0/1", "0/1"]
+
+
+def test_a_job_that_begins_anew_instead_of_going_on_is_noted(pdj: Pdj):
+    file = pdj.write(command=["sleep", "60"], pod={"terminationGracePeriodSeconds": 1})
+    assert pdj("run", "-d", file).returncode == 0
+    pdj.until("job", phase="Running")
+    assert pdj("suspend", "job").returncode == 0
+    pdj.until("job", phase="Suspended")
+    again = pdj("run", "-d", file)
+    assert "`pdj resume job` would have let it go on" in again.stderr
+    assert pdj("delete", "job").returncode == 0
+
+
+def test_pods_in_one_directory_do_not_share_the_launchers_logs(pdj: Pdj):
+    file = pdj.write(workers=2, command=["sh", "-c", "echo $PADDLE_LOG_DIR"])
+    assert pdj("run", file).returncode == 0
+    places = {pdj.log("job", f"worker-{index}") for index in (0, 1)}
+    assert len(places) == 2
+    assert "\n" not in places

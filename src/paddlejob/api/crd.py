@@ -78,7 +78,8 @@ def job_schema() -> Schema:
         policy = spec["properties"][field]
         policy["enum"] = [*policy["enum"], *OLD_POLICY_NAMES]
     spec["properties"]["schedulingPolicy"]["properties"]["minResources"]["additionalProperties"] = {
-        "x-kubernetes-int-or-string": True
+        "x-kubernetes-int-or-string": True,
+        "pattern": contract.QUANTITY,
     }
     spec["x-kubernetes-validations"] = _validations("spec") + [
         {"rule": rule.cel, "message": rule.message, "fieldPath": rule.field} for rule in CHANGE_RULES

@@ -8,11 +8,27 @@ import yaml
 
 from paddlejob.errors import BadInput
 
+MERGE = "tag:yaml.org,2002:merge"
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class _Twice(yaml.constructor.ConstructorError):
+    """A key that its mapping has already."""
+
+
 class _PlainLoader(Loader):  # type: ignore[misc]
-    """Reads a date as the text it is: JSON, and so Kubernetes, knows no dates."""
+    """Reads a date as the text it is: JSON, and so Kubernetes, knows no dates. A key that stands twice is a mistake."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
+                continue
+            if key.value in seen:
+                raise _Twice(problem=f"{key.value} stands here for the second time", problem_mark=key.start_mark)
+            seen.add(key.value)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
 
 
 _PlainLoader.yaml_implicit_resolvers = {
@@ -25,6 +41,8 @@ def documents(text: str, source: str) -> list[dict[str, Any]]:
     """The objects of a file, a List taken apart, empty documents left out."""
     try:
         loaded = [one for one in yaml.load_all(text, Loader=_PlainLoader) if one is not None]
+    except _Twice as error:
+        raise BadInput(f"{source}{_place(error)}: {_problem(error)}; remove one of them") from None
     except yaml.YAMLError as error:
         raise BadInput(f"{source}{_place(error)}: this is not YAML: {_problem(error)}") from None
     found: list[dict[str, Any]] = []

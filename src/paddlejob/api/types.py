@@ -56,9 +56,13 @@ class Model(BaseModel):
 
 
 class RoleSpec(Model):
-    replicas: int = Field(1, ge=1, description="How many pods of this role.")
-    requests: int | None = Field(None, ge=1, description="The fewest replicas an elastic job may be scaled to.")
-    limits: int | None = Field(None, ge=1, description="The most replicas an elastic job may be scaled to.")
+    replicas: int = Field(1, ge=1, le=contract.MOST_REPLICAS, description="How many pods of this role.")
+    requests: int | None = Field(
+        None, ge=1, le=contract.MOST_REPLICAS, description="The fewest replicas an elastic job may be scaled to."
+    )
+    limits: int | None = Field(
+        None, ge=1, le=contract.MOST_REPLICAS, description="The most replicas an elastic job may be scaled to."
+    )
     template: dict[str, Any] = Field(
         description="The pod, as in any Kubernetes workload. The container named paddle, else the first, trains. "
         "restartPolicy is always Never: a failure is handled for the job as a whole."

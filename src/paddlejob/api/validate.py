@@ -129,6 +129,8 @@ def _sentence(error: ValidationError) -> str:
             return f"{where}: is {value}, more than {kind.limit}; use {kind.limit} or less"
         case "minItems":
             return f"{where}: is empty; give at least {kind.limit}"
+        case "pattern" if kind.pattern == contract.QUANTITY:
+            return f"{where}: is {_short(value)}, which is no quantity; write it as 2, 500m or 4Gi"
         case "pattern":
             return (
                 f"{where}: is {_short(value)}; use lower-case letters, digits, '-' and '.', "

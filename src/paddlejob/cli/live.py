@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paddlejob.cli.place import JobView, PodView
-from paddlejob.cli.tails import last_lines
+from paddlejob.cli.tails import last_lines, telling
 from paddlejob.cli.words import lasted, restarts
 
 ROWS = 12
@@ -48,7 +48,7 @@ class LiveScreen:
 def picture(view: JobView) -> RenderableType:
     """One job: where it stands, its replicas, and the last lines of the replica that has most to say."""
     parts: list[RenderableType] = [_headline(view), _replicas(view.pods)]
-    speaker = _speaker(view.pods)
+    speaker = telling(view)
     if speaker:
         lines = last_lines(Path(speaker.log), LOG_LINES)
         parts.append(Text(f"{speaker.role}-{speaker.index} says:", style="dim"))
@@ -77,8 +77,3 @@ def _replicas(pods: list[PodView]) -> RenderableType:
     if len(pods) > ROWS:
         table.add_row(f"and {len(pods) - ROWS} more", "", "", "")
     return table
-
-
-def _speaker(pods: list[PodView]) -> PodView | None:
-    candidates = sorted(pods, key=lambda pod: (pod.state != "Failed", pod.role != "worker", pod.index))
-    return next((pod for pod in candidates if pod.log and Path(pod.log).exists()), None)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.cli.place import EventView, JobView, LogChoice, PodView
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
@@ -52,7 +53,8 @@ class LocalPlace:
     def delete(self, namespace: str, name: str, wait: bool) -> str:
         self.job(namespace, name)
         folder = self.store.folder((namespace, name))
-        mark_for_deletion(folder, time.time())
+        if folder.hosted:
+            mark_for_deletion(folder, time.time())
         ends = time.monotonic() + GONE_WITHIN
         while folder.hosted:
             if not wait:
@@ -89,6 +91,8 @@ class LocalPlace:
         document = folder.document()
         if job is None or document is None:
             return None
+        if not folder.hosted and job.status.phase is not Phase.COMPLETED:
+            job = _without_processes(job)
         phase, note = str(job.status.phase or "Created"), ""
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
@@ -107,6 +111,15 @@ class LocalPlace:
     def _others(self, namespace: str) -> str:
         names = [folder.key[1] for folder in self.store.folders() if folder.key[0] == namespace]
         return f"there are: {', '.join(names)}" if names else "there is none yet (`pdj run FILE` starts one)"
+
+
+def _without_processes(job: PaddleJob) -> PaddleJob:
+    """What the last status counted as running has ended with its engine."""
+    known = {role: job.status.role(role) for role in job.spec.roles}
+    counts = {
+        role.value: one.model_copy(update={"running": 0, "ready": f"0/{one.replicas}"}) for role, one in known.items()
+    }
+    return job.model_copy(update={"status": job.status.model_copy(update=counts)})
 
 
 def _pod(record: dict[str, Any], interrupted: bool) -> PodView:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import errno
 import importlib
 import os
 import sys
@@ -13,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from paddlejob.cli.plugin import is_plugin
-from paddlejob.errors import PaddleJobError
+from paddlejob.errors import BadInput, PaddleJobError
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in self.list_commands(ctx):
             return args[0], load_verb(args[0]), args[1:]
+        if args and (close := difflib.get_close_matches(args[0], self.list_commands(ctx), 1)):
+            raise BadInput(f"there is no verb {args[0]}; did you mean `pdj {close[0]}`?")
         return super().resolve_command(ctx, args)
 
 
@@ -120,11 +124,22 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)
     except OSError as error:
-        _end(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+        _end(_of_the_system(error), 1)
     except Exception as error:
         if os.environ.get("PADDLEJOB_DEBUG"):
             raise
         _end(f"this is a mistake in pdj ({type(error).__name__}: {error}); PADDLEJOB_DEBUG=1 shows where", 70)
+
+
+def _of_the_system(error: OSError) -> str:
+    words = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"{words}; free some room (`pdj delete JOB` removes a job's logs), or keep jobs elsewhere: PADDLEJOB_STATE"
+        )
+    if error.errno in (errno.EROFS, errno.EACCES):
+        return f"{words}; jobs can be kept elsewhere: set PADDLEJOB_STATE"
+    return words
 
 
 def _end(words: str, code: int) -> None:

@@ -19,16 +19,17 @@ def command(
     import sys
 
     from paddlejob.api.validate import parse
-    from paddlejob.cli.files import is_paddle_job, objects_in
+    from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
     from paddlejob.cli.preview import ENGINES, preview
     from paddlejob.cli.yaml_text import to_yaml
     from paddlejob.errors import BadInput
 
     if engine not in ENGINES:
         raise BadInput(f"--engine: is {engine}; use {' or '.join(ENGINES)}")
-    jobs = [one for one in objects_in(file) if is_paddle_job(one)]
+    objects = objects_in(file)
+    jobs = [one for one in objects if is_paddle_job(one)]
     if not jobs:
-        raise BadInput(f"{file}: holds no PaddleJob; check kind and apiVersion")
+        raise no_job_in(file, objects)
     for document in jobs:
         if namespace:
             document["metadata"]["namespace"] = namespace

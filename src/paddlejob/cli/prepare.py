@@ -9,9 +9,9 @@ from typing import Any
 from paddlejob.api.convert import as_workers, is_job
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.validate import parse
-from paddlejob.cli.files import is_paddle_job, objects_in
+from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
 from paddlejob.errors import BadInput, NotPossible
-from paddlejob.local.images import MAPPING_FILE, read_mapping
+from paddlejob.local.images import MAPPING_FILE, read_mapping, spellings
 from paddlejob.local.nursery import probe
 from paddlejob.local.options import RunOptions
 from paddlejob.local.resources import Machine
@@ -70,7 +70,7 @@ def _options_for(name: str, options: RunOptions, others: list[Object]) -> RunOpt
 def _jobs_of(name: str, objects: list[Object], namespace: str) -> list[Object]:
     jobs = [one for one in objects if is_paddle_job(one)]
     if not jobs:
-        raise BadInput(f"{name}: holds no PaddleJob and no Job; check kind and apiVersion (`pdj init` writes one)")
+        raise no_job_in(name, objects)
     for job in jobs:
         metadata = job.get("metadata")
         if not namespace or not isinstance(metadata, dict):
@@ -91,13 +91,16 @@ def _not_needed(options: RunOptions) -> list[str]:
 
 
 def _refuse_unused(options: RunOptions, jobs: list[PaddleJob]) -> None:
-    """A name that is misspelt would train on an empty directory. A path of this machine need not be a volume."""
+    """What is misspelt would train on an empty directory, or the wrong program. A path need not be a volume."""
     pods = [spec.template["spec"] for job in jobs for spec in job.spec.roles.values()]
-    names = {named(volume) for pod in pods for volume in pod.get("volumes") or []} - {""}
-    unused = options.volumes.keys() - options.places.keys() - names
-    for name in sorted(unused):
-        there = f"there are {', '.join(sorted(names))}" if names else "the job has no volume that a directory can be"
-        raise BadInput(f"--volume {name}=...: there is no claim of that name; {there}")
+    volumes = {named(volume) for pod in pods for volume in pod.get("volumes") or []} - {""}
+    for name in sorted(options.volumes.keys() - options.places.keys() - volumes):
+        there = f"there are {', '.join(sorted(volumes))}" if volumes else "no volume of the job can be a directory"
+        raise BadInput(f"--volume {name}: there is no claim of that name; {there}")
+    containers = [one for pod in pods for one in [*(pod.get("initContainers") or []), *pod["containers"]]]
+    images = {str(one.get("image") or "") for one in containers}
+    for name in sorted(options.images.keys() - {spelling for image in images for spelling in spellings(image)}):
+        raise BadInput(f"--image {name}: no container has that image; there are {', '.join(sorted(images))}")
 
 
 def _refuse_twins(found: list[Prepared]) -> None:

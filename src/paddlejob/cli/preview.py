@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from paddlejob.api.types import PaddleJob, Role
-from paddlejob.plan import Create, Pod, PodGroup, PodPhase, World, gang, names, plan
+from paddlejob.errors import BadInput
+from paddlejob.plan import Create, Pod, PodGroup, PodPhase, World, environment, gang, names, plan
 
 ENGINES: dict[str, Callable[[int], str]] = {
     "kubernetes": lambda number: f"10.0.{number // 250}.{number % 250 + 1}",
@@ -22,6 +23,8 @@ def preview(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
     known = job.model_copy(
         update={"metadata": job.metadata.model_copy(update={"uid": job.metadata.uid or "00000-example"})}
     )
+    if message := environment.too_large(known):
+        raise BadInput(f"job {job.name}: {message}")
     groups = (PodGroup(names.pod_group(known), "example", ours=True),) if gang.wanted(known) else ()
     first = plan(known, World(pod_groups=groups), THEN)
     at_the_gate = World(

@@ -50,10 +50,24 @@ def command(
     prepared = prepare(files, options, store, this_machine(), namespace, cpu)
     for note in dict.fromkeys(note for one in prepared for note in one.notes):
         typer.echo(f"note: {note}", err=True)
+    _tell_replaced(store, prepared)
     if detach:
         _run_detached(store, prepared)
     else:
         raise typer.Exit(_run_attached(store, prepared))
+
+
+def _tell_replaced(store: Store, prepared: list[Prepared]) -> None:
+    """A job that could have gone on."""
+    from paddlejob.local.store import at_rest
+
+    for one in prepared:
+        folder = store.folder((one.job.namespace, one.job.name))
+        before = folder.job()
+        if before and not before.status.finished and (at_rest(before) or not folder.hosted):
+            name = one.job.name
+            words = f"job {name} was interrupted and begins anew; `pdj resume {name}` would have let it go on"
+            typer.echo(f"note: {words}", err=True)
 
 
 def _interpreter(python: str) -> str:

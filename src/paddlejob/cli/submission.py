@@ -8,7 +8,7 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.validate import faults
-from paddlejob.cli.files import is_paddle_job, objects_in
+from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
 from paddlejob.errors import InvalidJob, PaddleJobError
 
 Object = dict[str, Any]
@@ -64,7 +64,7 @@ def read_submission(files: list[str], namespace: str = "") -> Submission:
             wrong.append(str(error))
             continue
         if not any(map(is_paddle_job, documents)):
-            wrong.append(f"{name}: holds no PaddleJob; check kind and apiVersion (`pdj init` writes a job)")
+            wrong.append(str(no_job_in(name, documents)))
         wrong += [f"{name}: {fault}" for one in documents for fault in _faults(one, namespace)]
         found += documents
     wrong += [] if wrong else _twins(found, namespace)

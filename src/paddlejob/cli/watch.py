@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from pathlib import Path
 from typing import Protocol
 
 from paddlejob.api.types import Phase
 from paddlejob.cli.local_place import LocalPlace
 from paddlejob.cli.place import JobView
 from paddlejob.cli.signals import Signals
+from paddlejob.cli.tails import last_lines
 from paddlejob.cli.words import lasted, restarts
 from paddlejob.engine.backend import Key
 from paddlejob.errors import JobFailed
@@ -17,6 +20,7 @@ from paddlejob.local.host import AttachedHost
 from paddlejob.local.store import Store
 
 PAUSE = 0.1
+LAST_LINES = 3
 
 
 class Screen(Protocol):
@@ -61,7 +65,7 @@ def _views(place: LocalPlace, keys: list[Key]) -> list[JobView]:
 
 
 def _screen() -> Screen:
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
         from paddlejob.cli.live import LiveScreen
 
         return LiveScreen()
@@ -76,8 +80,10 @@ def _sum_up(views: list[JobView], keys: list[Key], signals: Signals) -> int:
     for view in views:
         job = view.job
         if job.status.phase is Phase.COMPLETED:
-            log = next((pod.log for pod in view.pods if pod.role == "worker"), "")
-            print(f"{job.name} completed in {lasted(job)}{restarts(job)}; its logs: {log.rpartition('/')[0]}")
+            worker = next((pod for pod in view.pods if pod.role == "worker"), None)
+            log = Path(worker.log) if worker else Path()
+            print(f"{job.name} completed in {lasted(job)}{restarts(job)}; its logs: {log.parent}")
+            print("".join(f"  {line}\n" for line in last_lines(log, LAST_LINES)), end="")
         elif job.status.phase is Phase.FAILED:
             print(f"{job.name} failed after {lasted(job)}{restarts(job)}; `pdj why {job.name}` tells more")
             wrong.append(f"{job.name} failed: {job.status.reason}: {job.status.message}")

@@ -88,8 +88,7 @@ def find_access(kubeconfig: str | None = None, context: str | None = None) -> Ac
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster()
     raise NoCredentials(
-        "no Kubernetes cluster is configured: set KUBECONFIG or --kubeconfig to a kubeconfig file, "
-        "or write one to ~/.kube/config"
+        "no Kubernetes cluster is configured: set KUBECONFIG to a kubeconfig file, or write one to ~/.kube/config"
     )
 
 

@@ -34,6 +34,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 class LocalBackend:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.kubelets: dict[Key, Kubelet] = {}
+        self.keeps_ended = False
+        """Somebody looks on and wants to know how the job ended, however short its time to live is."""
         self._clock = clock
 
     async def observe(self, key: Key) -> View | None:
@@ -78,7 +80,8 @@ class LocalBackend:
             case DropFinalizer(name):
                 _drop_finalizer(kubelet, name)
             case DeleteJob():
-                mark_for_deletion(kubelet.folder, self._clock())
+                if not self.keeps_ended:
+                    mark_for_deletion(kubelet.folder, self._clock())
 
     def _kubelet(self, job: PaddleJob) -> Kubelet:
         return self.kubelets[(job.namespace, job.name)]

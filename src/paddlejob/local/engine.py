@@ -96,6 +96,10 @@ class LocalEngine:
         self._backend.kubelets[key] = Kubelet(folder, share, outfit, self._processes, self._clock, changed)
         self._queue.add(key)
 
+    def keep_ended_jobs(self) -> None:
+        """Whatever their ttlSecondsAfterFinished; they are removed later, when jobs are listed."""
+        self._backend.keeps_ended = True
+
     def status(self, key: Key) -> Status | None:
         job = self.store.folder(key).job()
         return job.status if job else None

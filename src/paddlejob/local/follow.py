@@ -42,6 +42,8 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
         if not choice.follow or over:
             break
         time.sleep(PAUSE)
+    for log in reading.values():
+        yield log.rest(prefixed=len(reading) > 1)
     if not reading and not choice.follow:
         raise BadInput(f"job {folder.key[1]} has no such log; `pdj get {folder.key[1]}` lists its replicas")
 
@@ -56,14 +58,14 @@ def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
     if choice.attempt:
         attempts = [path for path in attempts if path.name == f"attempt-{choice.attempt}"]
     newest = attempts[-1:]
-    found: dict[Path, str] = {}
+    found: dict[Path, tuple[str, int]] = {}
     prefix = f"{folder.key[1]}-"
-    for path in sorted(log for attempt in newest for log in attempt.glob("*.log")):
-        pod, _, container = path.name.removesuffix(".log").partition(".")
-        role, _, index = pod.removeprefix(prefix).rpartition("-")
+    for path in (log for attempt in newest for log in attempt.glob("*.log")):
+        pod, _, container = path.name.removesuffix(".log").removeprefix(prefix).partition(".")
+        role, _, index = pod.rpartition("-")
         if container == choice.container and choice.role in ("", role) and choice.index in (None, int(index)):
-            found[path] = f"{role}-{index}"
-    return found
+            found[path] = (role, int(index))
+    return {path: f"{role}-{index}" for path, (role, index) in sorted(found.items(), key=lambda item: item[1])}
 
 
 class _Log:
@@ -77,6 +79,11 @@ class _Log:
     def news(self, prefixed: bool) -> Iterator[bytes]:
         while piece := self._file.read(PIECE):
             yield self._marked(piece) if prefixed else piece
+
+    def rest(self, prefixed: bool) -> bytes:
+        """A last line that was never ended."""
+        left, self._unfinished = self._unfinished, b""
+        return b"[%s] %s\n" % (self._title, left) if left and prefixed else b""
 
     def _marked(self, piece: bytes) -> bytes:
         *lines, self._unfinished = (self._unfinished + piece).split(b"\n")

@@ -110,6 +110,7 @@ async def _run_jobs(store: Store, held: Held, line: int, machine: Machine | None
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, engine.interrupt, f"its engine got {signal.Signals(number).name}")
         if line >= 0:
+            engine.keep_ended_jobs()
             loop.add_reader(line, _hear_command, line, engine, now)
         keys = [folder.key for folder, _ in held]
         ends = (_all_rest(engine, keys), now.wait(), engine.lost.wait())

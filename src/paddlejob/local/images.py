@@ -60,7 +60,7 @@ BUNDLED = {
 
 def find_image(name: str, options: RunOptions) -> Image:
     """The user's own mapping first, then the bundled ones; what nobody knows stands for the job file's directory."""
-    for spelling in (name, _untagged(name), _short(name)):
+    for spelling in spellings(name):
         if spelling in options.images:
             return _own(name, options.images[spelling])
     known = BUNDLED.get(name.rpartition("/")[2]) or BUNDLED.get(_short(name))
@@ -68,6 +68,11 @@ def find_image(name: str, options: RunOptions) -> Image:
         return known
     folder = Path(options.folder or ".").absolute()
     return Image(folder, note=f"image {name} is not known here: {folder} stands in for it (--image {name}=DIR)")
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """How a user may call an image: whole, without its tag, by its last part."""
+    return name, _untagged(name), _short(name)
 
 
 def argv(container: dict[str, Any], options: RunOptions) -> list[str]:

@@ -18,6 +18,8 @@ from paddlejob.local.store import JobFolder, Store
 from paddlejob.plan import Pod
 
 HOSTS = Path("/etc/hosts")
+LAUNCHER_LOGS = "PADDLE_LOG_DIR"
+"""Where Paddle's launcher writes what it then shows: pods that share a directory must not share that."""
 GPUS = "CUDA_VISIBLE_DEVICES"
 Manifest = dict[str, Any]
 
@@ -62,7 +64,7 @@ class Outfit:
         return Launch(
             id=f"{pod.seen.uid}/{container['name']}",
             argv=[_resolved(expand(word, variables), hosts) for word in argv(container, self.options)],
-            env={**base, **variables, MARK: pod.seen.uid},
+            env={LAUNCHER_LOGS: str(pod.own / "log"), **base, **variables, MARK: pod.seen.uid},
             cwd=self._working_directory(pod, container, mounts),
             log=str(log),
             stage=str(self._store.stage()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from paddlejob.plan.training import training_container
 
 DEFAULT_GRACE = 30.0
 LAST_WORDS = 2048
+ENVIRONMENT_DUMP = re.compile(r"\benv:? ?\{.*", re.MULTILINE)
 Manifest = dict[str, Any]
 
 
@@ -87,9 +89,8 @@ class LocalPod:
         }
 
     def _state(self) -> str:
-        if self.stopped and not self.alive and not self.seen.ended:
-            return "Stopped"
-        return self.seen.phase
+        stopped_by_us = self.stopped and (not self.seen.ended or self.seen.stopping)
+        return "Stopped" if stopped_by_us and not self.alive else self.seen.phase
 
 
 def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> LocalPod:
@@ -119,4 +120,9 @@ def last_words(log: Path) -> str:
             tail = file.read().decode(errors="replace")
     except OSError:
         return ""
-    return (tail.partition("\n")[2] or tail if size > LAST_WORDS else tail).strip()
+    return without_environment((tail.partition("\n")[2] or tail if size > LAST_WORDS else tail).strip())
+
+
+def without_environment(text: str) -> str:
+    """Paddle's launcher prints the whole environment when a program fails; what is secret in it stays where it is."""
+    return ENVIRONMENT_DUMP.sub("env {...}", text)

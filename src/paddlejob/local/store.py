@@ -144,9 +144,13 @@ class Store:
                     f"job {name} is running already; `pdj logs -f {name}` shows it, `pdj delete {name}` ends it, "
                     "or give this one another name"
                 )
-            self._create(folder, document, options, now)
-            lock = folder.host_lock()
-            lock.take()
+            try:
+                self._create(folder, document, options, now)
+                lock = folder.host_lock()
+                lock.take()
+            except OSError:
+                folder.remove()
+                raise
         return folder, lock
 
     def _create(self, folder: JobFolder, document: Document, options: RunOptions, now: float) -> None:

@@ -13,13 +13,14 @@ from typing import Any
 
 from paddlejob.api.types import PaddleJob
 from paddlejob.errors import PaddleJobError
-from paddlejob.local.images import argv, find_image
+from paddlejob.local.images import Image, argv, find_image
 from paddlejob.local.options import RunOptions
 from paddlejob.local.resources import Machine, is_accelerator, of_job, written
 from paddlejob.local.store import Store
 from paddlejob.local.volumes import SHARED_MEMORY, find_source
 
 Manifest = dict[str, Any]
+LAUNCHER = "paddle.distributed.launch"
 ON_CPU = "train on the CPU with --cpu"
 
 
@@ -40,7 +41,7 @@ def survey(
         pod = spec.template["spec"]
         found.refusals += [f"spec.{role}.template: {words}" for words in _unreachable_nodes(pod, machine)]
         for container in _containers(pod):
-            _look_at_image(container, options, found)
+            _look_at_image(container, pod, options, found)
         _look_at_volumes(pod, job.namespace, options, store, found)
         if not isolated:
             _look_at_mounts(pod, why_not, found)
@@ -84,12 +85,36 @@ def _containers(pod: Manifest) -> list[Manifest]:
     return [*(pod.get("initContainers") or []), *pod["containers"]]
 
 
-def _look_at_image(container: Manifest, options: RunOptions, found: Survey) -> None:
+def _look_at_image(container: Manifest, pod: Manifest, options: RunOptions, found: Survey) -> None:
     try:
-        found.notes.append(find_image(container.get("image") or "", options).note)
-        argv(container, options)
+        image = find_image(container.get("image") or "", options)
+        found.notes.append(image.note)
+        missing = _missing_program(container, image, argv(container, options))
+        if missing and not pod.get("initContainers"):
+            found.refusals.append(missing)
     except PaddleJobError as error:
         found.refusals.append(str(error))
+
+
+def _missing_program(container: Manifest, image: Image, command: list[str]) -> str:
+    """A script that Python would not find. What a volume would bring is not known yet."""
+    script = _script(command)
+    if not script or container.get("workingDir") or container.get("volumeMounts"):
+        return ""
+    if image.directory is None or (image.directory / script).exists():
+        return ""
+    return (
+        f"there is no {script} in {image.directory}, which stands in for image {container.get('image')}; put it there, "
+        "or name another directory with --image NAME=DIR"
+    )
+
+
+def _script(command: list[str]) -> str:
+    """The file that a Python is told to run, itself or by Paddle's launcher."""
+    words = command[1:] if Path(command[0]).name.startswith("python") else []
+    if "-c" in words or ("-m" in words and LAUNCHER not in words):
+        return ""
+    return next((word for word in words if word.endswith(".py")), "")
 
 
 def _look_at_volumes(pod: Manifest, namespace: str, options: RunOptions, store: Store, found: Survey) -> None:

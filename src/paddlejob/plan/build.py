@@ -29,12 +29,8 @@ def refuse_incomplete(s: Situation) -> Plan | None:
 
 def refuse_oversized(s: Situation) -> Plan | None:
     """An environment that no process could be started with is refused before the first pod is made."""
-    longest = dict.fromkeys(s.slots, "255.255.255.255")
-    name = environment.too_large(environment.of_attempt(s.job, s.status.attempt, longest))
-    if not name:
-        return None
-    message = f"{name} would be longer than the 128 KiB that a process can be given; use fewer workers"
-    return fail(s, Cause("EnvironmentTooLarge", message + (", or intranet PodIP" if _by_name(s) else "")))
+    message = environment.too_large(s.job, s.status.attempt)
+    return fail(s, Cause("EnvironmentTooLarge", message)) if message else None
 
 
 def clear_stale(s: Situation) -> Plan | None:

@@ -98,11 +98,15 @@ def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, 
     return found
 
 
-def too_large(variables: Mapping[str, str]) -> str:
-    """The name of a variable that no process could be started with, or nothing."""
-    for name, value in variables.items():
+def too_large(job: PaddleJob, attempt: int = 1) -> str:
+    """Why no process could be started with the environment of this job; empty where all is well."""
+    addresses = {
+        (role, index): "255.255.255.255" for role, spec in job.spec.roles.items() for index in range(spec.replicas)
+    }
+    for name, value in of_attempt(job, attempt, addresses).items():
         if len(name) + 1 + len(value) > c.ENV_VALUE_LIMIT:
-            return name
+            shorter = ", or intranet PodIP" if job.spec.intranet is Intranet.SERVICE else ""
+            return f"{name} would be longer than the 128 KiB that a process can be given; use fewer workers{shorter}"
     return ""
 
 

@@ -99,3 +99,24 @@ def test_dates_stay_text_and_lists_are_taken_apart():
 def test_what_is_no_object_is_said(text: str):
     with pytest.raises(BadInput):
         documents(text, "x")
+
+
+def test_a_quantity_that_is_none_is_said():
+    job = document(workers=1)
+    job["spec"]["worker"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4GB", "cpu": "2"}}
+    assert [fault.partition("limits.")[2] for fault in faults(job)] == [
+        'memory: is "4GB", which is no quantity; write it as 2, 500m or 4Gi'
+    ]
+
+
+def test_more_replicas_than_anyone_could_run_are_refused():
+    assert "more than 10000" in faults(document(workers=99999999999999999999))[0]
+
+
+def test_a_key_that_stands_twice_is_named_with_its_place():
+    with pytest.raises(BadInput, match=r"^job\.yaml:2:1: kind stands here for the second time; remove one"):
+        documents("kind: PaddleJob\nkind: Job\n", "job.yaml")
+
+
+def test_a_merged_key_may_be_given_again():
+    assert documents("a: &a {x: 1}\nb: {<<: *a, x: 2}\n", "job.yaml")[0]["b"] == {"x": 2}

@@ -75,3 +75,32 @@ def test_lines_for_the_screen_have_no_control_characters(tmp_path: Path):
     log = tmp_path / "log"
     log.write_bytes(b"one\n\x1b[31mred\x1b[0m\n 10%\r 50%\r100%\n\n")
     assert last_lines(log, 3) == ["one", "red", "100%"]
+
+
+def test_a_last_line_that_never_ended_is_shown_too(folder: JobFolder):
+    folder.log(2, "a-b-worker-1").write_text("first\nloss=0.1")
+    assert read(folder, role="worker").endswith("[worker-1] first\n[worker-1] loss=0.1\n")
+
+
+def test_replicas_are_in_the_order_of_their_numbers(folder: JobFolder):
+    for index in (2, 10):
+        folder.log(2, f"a-b-worker-{index}").write_text("here\n")
+    titles = [line.split()[0] for line in read(folder, role="worker", tail=1).splitlines()]
+    assert titles == ["[worker-0]", "[worker-1]", "[worker-2]", "[worker-10]"]
+
+
+def test_a_job_may_have_a_dot_in_its_name(tmp_path: Path):
+    made, lock = Store(tmp_path).begin(document("my.job"), RunOptions(), NOON)
+    lock.release()
+    for name in ("", "sidecar"):
+        log = made.log(1, "my.job-worker-0", name)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"from {name or 'paddle'}\n")
+    assert (read(made), read(made, container="sidecar")) == ("from paddle\n", "from sidecar\n")
+
+
+def test_the_environment_that_the_launcher_prints_stays_in_the_log(tmp_path: Path):
+    log = tmp_path / "log"
+    log.write_text("Container failed\nenv {'SECRET_TOKEN': 'hunter2', 'HOME': '/'}\nthe end\n")
+    assert last_words(log) == "Container failed\nenv {...}\nthe end"
+    assert last_lines(log, 2) == ["env {...}", "the end"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from paddlejob.api.types import PaddleJob
 from paddlejob.local.options import RunOptions
 from paddlejob.local.resources import Machine
@@ -81,3 +83,23 @@ def test_on_the_cpu_leaves_out_accelerators_and_what_chooses_nodes():
     assert "nodeSelector" not in pod
     assert len(left_out) == 3
     assert wanted["spec"]["worker"]["template"]["spec"]["nodeSelector"], "what the user wrote is not touched"
+
+
+@pytest.mark.parametrize(
+    ("command", "refused"),
+    [
+        (["python", "-u", "train.py", "--epochs", "3"], True),
+        (["python3", "-m", "paddle.distributed.launch", "train.py"], True),
+        (["python", "-m", "mytool", "config.py"], False),
+        (["python", "-c", "print('train.py')"], False),
+        (["sh", "-c", "python train.py"], False),
+        (["python", "there.py"], False),
+    ],
+)
+def test_a_program_that_is_not_there_is_missed_before_anything_starts(
+    tmp_path: Path, command: list[str], refused: bool
+):
+    (tmp_path / "there.py").touch()
+    found = surveyed(with_pod({"image": "mine", "command": command}), tmp_path).refusals
+    assert [words for words in found if "there is no train.py" in words] == (found if refused else [])
+    assert bool(found) is refused or "PaddlePaddle" in found[0]

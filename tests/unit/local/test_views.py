@@ -93,3 +93,20 @@ def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
     assert "2 restarts" in screen
     assert "and 28 more" in screen
     assert "epoch 1 loss=0.5" in screen
+
+
+def test_the_replica_that_failed_is_told_of_not_the_one_that_was_ended_with_it(tmp_path: Path):
+    pods = []
+    for index in (0, 1):
+        log = tmp_path / str(index)
+        log.write_text(f"words of {index}\n")
+        pods.append(PodView(f"mnist-worker-{index}", "worker", index, "Failed", exit_code=1, log=str(log)))
+    told = explain(view("Failed", pods, reason="BackoffLimitExceeded", message="mnist-worker-1 failed with status 1"))
+    assert "words of 1" in told
+    assert "words of 0" not in told
+    assert "--role worker --index 1" in told
+
+
+@pytest.mark.parametrize(("reason", "words"), [("DeadlineExceeded", "change the job"), ("ProgramFailed", "pdj logs")])
+def test_advice_fits_the_reason(reason: str, words: str):
+    assert words in explain(view("Failed", reason=reason, message="it ended")).rpartition("Next:")[2]

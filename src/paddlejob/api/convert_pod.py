@@ -1,0 +1,116 @@
+"""The pod template of the documents' Job, as that of a role: without all that its pods needed to find each other."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from paddlejob import contract
+from paddlejob.api.convert_parts import Obj, drop_empty_metadata
+
+MARKS = ("CONF_PADDLE_GRADIENT_NUM", "CONF_PADDLE_PORT")
+"""Variables by which the documents' training Job is told from any other."""
+NETWORK_VARIABLES = {
+    "CONF_PADDLE_NIC": "pods reach each other by address, whatever the device",
+    "CONF_PADDLE_PORT": f"PADDLE_PORT is set to {contract.PORT} for each pod",
+    "CONF_PADDLE_PORTS_NUM": "a server has one port",
+    "CONF_PADDLE_PORTS_NUM_SPARSE": "a server has one port",
+    "CONF_PADDLE_GRADIENT_NUM": "worker.replicas says it",
+    "JOB_NAMESPACE": "no pod asks for others any more",
+    "JOB_SERVICE": "no pod asks for others any more",
+    "JOB_WAIT_SECONDS": "the operator starts no process before all can start",
+}
+JOB_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
+OUTCOME = "paddle"
+"""The container of this name says how a pod ended; else the first does."""
+
+
+def without_finding(template: Obj, result: Obj, notes: list[str]) -> Obj:
+    """Without all that the pods needed to find each other."""
+    pod: Obj = template["spec"]
+    drop_restart_policy(pod, notes)
+    for field in ("hostname", "subdomain"):
+        if pod.pop(field, None):
+            notes.append(f"spec.template.spec.{field}: is left out; pods know each other from their environment")
+    if pod.pop("hostNetwork", False):
+        result["intranet"] = "Host"
+        notes.append("spec.template.spec.hostNetwork: is now spec.intranet: Host, with ports of the operator's choice")
+    metadata = template.get("metadata") or {}
+    metadata.pop("name", None)
+    for label in JOB_LABELS:
+        (metadata.get("labels") or {}).pop(label, None)
+    drop_empty_metadata(template)
+    _lead_with_the_trainer(pod, notes)
+    for container in pod["containers"]:
+        _drop_variables(container, notes)
+        _drop_host_ports(container, notes)
+    return template
+
+
+def drop_restart_policy(pod: Obj, notes: list[str]) -> None:
+    policy = pod.pop("restartPolicy", None) or "Never"
+    if policy != "Never":
+        notes.append(
+            f"spec.template.spec.restartPolicy: was {policy}; pods always have Never, the job is rebuilt as a whole"
+        )
+
+
+def _drop_variables(container: Obj, notes: list[str]) -> None:
+    where, kept = f"container {container['name']}", []
+    for pair in container.get("env") or []:
+        name = pair["name"]
+        if name in NETWORK_VARIABLES and not _mentioned(name, container, but=pair):
+            notes.append(f"{where}: env {name} is left out; {NETWORK_VARIABLES[name]}")
+            continue
+        if name in NETWORK_VARIABLES:
+            notes.append(f"{where}: env {name} stays, as its command or another variable refers to it")
+        kept.append(pair)
+    if container.get("env"):
+        container["env"] = kept
+
+
+def _mentioned(name: str, container: Obj, but: Obj) -> bool:
+    """As $NAME, ${NAME} or $(NAME)."""
+    others = [pair for pair in container["env"] if pair is not but]
+    text = json.dumps([container.get("command"), container.get("args"), others], default=str)
+    return re.search(rf"\$[({{]?{name}\b", text) is not None
+
+
+def _drop_host_ports(container: Obj, notes: list[str]) -> None:
+    ports: list[Any] = container.get("ports") or []
+    claimed = [port for port in ports if isinstance(port, dict) and port.get("hostPort")]
+    if not claimed:
+        return
+    probes = json.dumps([container.get(name) for name in PROBES], default=str)
+    needed_ports = [port for port in claimed if port.get("name") and f'"{port["name"]}"' in probes]
+    for port in needed_ports:
+        port.pop("hostPort")
+        port.pop("hostIP", None)
+    container["ports"] = [port for port in ports if port not in claimed or port in needed_ports]
+    if not container["ports"]:
+        del container["ports"]
+    notes.append(
+        f"container {container['name']}: its hostPorts are left out; pods reach each other by address, and need no "
+        "node of their own"
+    )
+
+
+def _lead_with_the_trainer(pod: Obj, notes: list[str]) -> None:
+    """A pod ends as its container `paddle` does, else as its first."""
+    containers: list[Obj] = pod["containers"]
+    if len(containers) == 1:
+        return
+    trainer = next(one for one in containers if trains(one))
+    others = [one["name"] for one in containers if one is not trainer]
+    pod["containers"] = [trainer, *(one for one in containers if one is not trainer)]
+    notes.append(
+        f"container {trainer['name']}: says how its pod ended, and so stands first; {', '.join(others)} may run on"
+    )
+    if OUTCOME in others:
+        notes.append(f"container {OUTCOME}: rename it; the container of that name would say how the pod ended")
+
+
+def trains(container: Obj) -> bool:
+    return any(pair["name"] in MARKS for pair in container.get("env") or [])
