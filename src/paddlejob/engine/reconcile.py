@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
@@ -53,7 +53,7 @@ class Reconciler:
         now = self._clock()
         memory = self._memory(key, view.job, now)
         decided = plan(view.job, replace(view.world, refusals=tuple(memory.refusals.values())), now)
-        due = [action for action in decided.actions if _is_due(action, memory, now)]
+        due, not_before = _sorted(decided.actions, memory, now)
         holding = bool(view.world.pods)
         try:
             later = await self._report(memory, view.job, decided.status, now)
@@ -64,8 +64,7 @@ class Reconciler:
         except Refused:
             return self._clock()
         memory.outdated = 0
-        held_back = [memory.refusals[_name(action)].due for action in decided.actions if action not in due]
-        return earliest(decided.wake_at, later, *held_back)
+        return earliest(decided.wake_at, later, *not_before)
 
     def _memory(self, key: Key, job: PaddleJob, now: float) -> Memory:
         """Another job of the same name is not held to what happened to its namesake."""
@@ -112,9 +111,16 @@ def _name(action: Action) -> str:
     return action.name if isinstance(action, Create) else type(action).__name__
 
 
-def _is_due(action: Action, memory: Memory, now: float) -> bool:
-    refusal = memory.refusals.get(_name(action))
-    return refusal is None or now >= refusal.due
+def _sorted(actions: Iterable[Action], memory: Memory, now: float) -> tuple[list[Action], list[float]]:
+    """Actions to carry out now, and the times of those that were refused a moment ago."""
+    due, not_before = [], []
+    for action in actions:
+        refusal = memory.refusals.get(_name(action)) if memory.refusals else None
+        if refusal is None or now >= refusal.due:
+            due.append(action)
+        else:
+            not_before.append(refusal.due)
+    return due, not_before
 
 
 def _only_counts_differ(one: Status, other: Status) -> bool:
