@@ -1,15 +1,13 @@
-"""AWS as moto plays it on this machine. Nothing here may reach beyond it: an attempt fails the test."""
+"""AWS as moto plays it on this machine. Nothing here may reach beyond it: an attempt fails the test (network.py)."""
 
 from __future__ import annotations
 
-import functools
-import socket
+import gc
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import botocore.loaders
-import botocore.session
 import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
@@ -19,20 +17,19 @@ from paddlejob.cloud.aws.config import ClusterConfig, read_config
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack import Stack
 
-from . import moto_gaps
+from . import moto_gaps, network, quick
 
 REGION = "us-west-2"
 
 
+def pytest_collection_finish() -> None:
+    """What moto and cfn-lint have imported stays until the end: the collector need not look through it again."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
-def services_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """botocore reads its descriptions of services for each session; that is most of a test's time."""
-    monkeypatch.setattr(botocore.session, "create_loader", _shared_loader)
-
-
-@functools.cache
-def _shared_loader(search_path_string: str | None = None) -> botocore.loaders.Loader:
-    return botocore.loaders.Loader()
+def nothing_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick.make_nothing_twice(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -48,16 +45,9 @@ def only_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
         monkeypatch.setenv(name, value)
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.delenv(name, raising=False)
-    attempts: list[object] = []
-
-    def refuse(*where: object, **_: object) -> Any:
-        attempts.append(where)
-        raise OSError(f"a test tried to reach {where}")
-
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    yield
-    assert attempts == [], "the test tried to leave this machine"
+    with network.guarded() as attempts:
+        yield
+        assert attempts == [], "the test tried to leave this machine"
 
 
 @pytest.fixture
@@ -74,6 +64,7 @@ def configured(settings: dict[str, Any]) -> Callable[..., ClusterConfig]:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, Any]]]:
     """moto, with its gaps filled: the add-ons and access entries that exist, by type and name."""
+    quick.share_clients(monkeypatch)
     with mock_aws():
         yield moto_gaps.fill(monkeypatch)
 
@@ -96,6 +87,19 @@ def pdj(tmp_path: Path) -> Callable[..., str]:
         result = CliRunner().invoke(app, [*arguments, "--assets", str(tmp_path)], input=answers, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.output
+
+    return run
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Callable[..., Any]:
+    """Run `pdj aws ... -o json`. What its standard output says."""
+
+    def run(*arguments: str) -> Any:
+        options = ["-o", "json", "--assets", str(tmp_path)]
+        result = CliRunner().invoke(app, [*arguments, *options], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
 
     return run
 

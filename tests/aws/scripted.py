@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from botocore.stub import ANY, Stubber
 
 from paddlejob.cloud.aws.stack import Stack
+from paddlejob.errors import NotPossible
 
 STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/paddle-cluster/1"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr": "10.0.0.0/16", "KmsKeyArn": ""}
+
+
+def message(run: Callable[[], Any]) -> str:
+    """What a refusal says."""
+    with pytest.raises(NotPossible) as refused:
+        run()
+    return str(refused.value)
 
 
 class Script:
@@ -35,14 +45,14 @@ class Script:
     def no_stack(self) -> None:
         self.refuses("describe_stacks", "ValidationError", "Stack with id paddle-cluster does not exist")
 
-    def stack_is(self, status: str, tags: bool = True) -> None:
+    def stack_is(self, status: str, tags: bool = True, **parameters: str) -> None:
         item = {
             "StackId": STACK_ID,
             "StackName": "paddle-cluster",
             "StackStatus": status,
             "CreationTime": _NOON,
             "Tags": [{"Key": "paddlejob/cluster", "Value": "paddle-cluster"}] if tags else [],
-            "Parameters": [{"ParameterKey": k, "ParameterValue": v} for k, v in _DEPLOYED.items()],
+            "Parameters": [{"ParameterKey": k, "ParameterValue": v} for k, v in {**_DEPLOYED, **parameters}.items()],
         }
         self._stubber.add_response("describe_stacks", {"Stacks": [item]})
 
@@ -65,6 +75,24 @@ class Script:
             self._told.append(event)
         self._stubber.add_response("describe_stack_events", {"StackEvents": self._told[::-1]})
 
+    def holds(self, *names: str, gone: tuple[str, ...] = ()) -> None:
+        """The resources of the stack, by their names in the template."""
+        statuses = {**dict.fromkeys(names, "CREATE_COMPLETE"), **dict.fromkeys(gone, "DELETE_COMPLETE")}
+        summaries = [
+            {
+                "LogicalResourceId": name,
+                "PhysicalResourceId": f"{name.lower()}-1",
+                "ResourceType": f"AWS::X::{name}",
+                "ResourceStatus": status,
+                "LastUpdatedTimestamp": _NOON,
+            }
+            for name, status in statuses.items()
+        ]
+        self._stubber.add_response("list_stack_resources", {"StackResourceSummaries": summaries})
+
+    def has_template(self, text: str) -> None:
+        self._stubber.add_response("get_template", {"TemplateBody": text})
+
     def takes(self, operation: str, **expected: Any) -> None:
         answer = {"StackId": STACK_ID} if operation in ("create_stack", "update_stack") else {}
         self._stubber.add_response(operation, answer, _any_but(operation, expected))
@@ -75,6 +103,9 @@ class Script:
     def knows_zones_and_caller(self) -> None:
         zones = [{"ZoneName": f"us-west-2{letter}", "ZoneId": f"usw2-az{letter}"} for letter in "abc"]
         self._others["ec2"].add_response("describe_availability_zones", {"AvailabilityZones": zones})
+        self.knows_the_caller()
+
+    def knows_the_caller(self) -> None:
         self._others["sts"].add_response(
             "get_caller_identity", {"Arn": "arn:aws:iam::123456789012:user/me", "Account": "123456789012"}
         )
@@ -96,4 +127,6 @@ _SENT = {
 
 
 def _any_but(operation: str, expected: dict[str, Any]) -> dict[str, Any]:
-    return {**dict.fromkeys(_SENT[operation], ANY), **expected}
+    """What is sent must be there, whatever it is, but for what is expected; None means that it is not sent."""
+    sent = {**dict.fromkeys(_SENT[operation], ANY), **expected}
+    return {name: value for name, value in sent.items() if value is not None}

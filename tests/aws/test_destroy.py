@@ -10,7 +10,7 @@ import pytest
 
 from paddlejob.errors import BadInput, NotPossible
 
-from .asked import client, inventory, outputs
+from .asked import client, inventory, outputs, stack_state
 
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
@@ -26,7 +26,8 @@ def test_nothing_is_left(pdj: Pdj, made: dict[str, Any]) -> None:
     pdj("up")
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
     assert inventory() != before
-    assert "cluster paddle-cluster is deleted" in pdj("destroy", "--yes")
+    said = pdj("destroy", "--yes")
+    assert "cluster paddle-cluster is deleted\nNothing of it costs anything any more" in said
     assert inventory() == before
     assert made == {}
     assert "nothing to destroy" in pdj("destroy")
@@ -41,10 +42,11 @@ def test_without_a_terminal_data_is_not_lost_unless_told_so(pdj: Pdj) -> None:
 
 
 def test_at_a_terminal_the_name_must_be_typed(pdj: Pdj, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlejob.cli.aws._at_a_terminal", lambda: True)
+    monkeypatch.setattr("paddlejob.cli.aws_life._at_a_terminal", lambda: True)
     pdj("up")
-    with pytest.raises(BadInput, match="nothing was deleted"):
-        pdj("destroy", answers="yes\n")
+    for answer in ("yes\n", "\n", ""):
+        with pytest.raises(BadInput, match="nothing was deleted"):
+            pdj("destroy", answers=answer)
     assert outputs()["FileSystemId"] in pdj("destroy", answers="paddle-cluster\n")
 
 
@@ -54,7 +56,7 @@ def test_data_is_kept_and_can_be_used_by_the_next_cluster(pdj: Pdj, tmp_path: Pa
     client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
     said = pdj("destroy", "--keep-data")
     assert f"set fileSystemId: {files} in cluster.yaml" in said
-    assert "costs about $0.30 (EFS)" in said
+    assert "costs about $0.30 (EFS) and $0.023 (S3) a GiB and month (approximate list prices of us-west-2," in said
     assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
     assert client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"] == []
     assert client("eks").list_clusters()["clusters"] == []
@@ -91,6 +93,101 @@ def test_foreign_interfaces_and_groups_are_named_and_the_stacks_own_are_not(pdj:
         f"  network interface {name} (a lambda): remove what uses it, or the interface",
         f"  security group {group} (k8s-elb-1): delete it",
     ]
+
+
+def test_node_groups_and_records_that_others_made_are_named(pdj: Pdj) -> None:
+    pdj("up")
+    eks, route53 = client("eks"), client("route53")
+    role = client("iam").get_role(RoleName=client("iam").list_roles()["Roles"][0]["RoleName"])["Role"]["Arn"]
+    eks.create_nodegroup(
+        clusterName="paddle-cluster", nodegroupName="by-hand", subnets=[private_subnet()], nodeRole=role
+    )
+    eks.create_fargate_profile(
+        clusterName="paddle-cluster", fargateProfileName="far", podExecutionRoleArn=role, selectors=[{"namespace": "x"}]
+    )
+    (zone,) = route53.list_hosted_zones()["HostedZones"]
+    record = {"Name": "web.paddle", "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": "10.0.0.9"}]}
+    route53.change_resource_record_sets(
+        HostedZoneId=zone["Id"], ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]}
+    )
+    with pytest.raises(NotPossible) as refused:
+        pdj("destroy", "--yes")
+    assert str(refused.value).splitlines()[1:] == [
+        "  node group by-hand: delete it in EKS",
+        "  Fargate profile far: delete it in EKS",
+        f"  DNS record web.paddle. (A) in zone {zone['Id'].split('/')[-1]}: delete it",
+    ]
+
+
+def blocked(pdj: Pdj) -> str:
+    """A deletion that was forced although an interface is in the way, and so has failed half way."""
+    pdj("up")
+    eni = client("ec2").create_network_interface(SubnetId=private_subnet(), Description="a lambda")
+    name = str(eni["NetworkInterface"]["NetworkInterfaceId"])
+    with pytest.raises(NotPossible) as failed:
+        pdj("destroy", "--yes", "--force")
+    assert "stack paddle-cluster is DELETE_FAILED" in str(failed.value)
+    assert f"  network interface {name} (a lambda): remove what uses it, or the interface" in str(failed.value)
+    return name
+
+
+def test_what_a_forced_deletion_left_is_deleted_when_it_is_run_again(pdj: Pdj) -> None:
+    before = inventory()
+    interface = blocked(pdj)
+    client("ec2").delete_network_interface(NetworkInterfaceId=interface)
+    pdj("destroy", "--yes")
+    assert inventory() == before
+
+
+def test_what_is_left_of_the_data_of_a_half_deleted_cluster_can_be_kept(pdj: Pdj, monkeypatch: Any) -> None:
+    """RetainResources: the only way to keep something of a stack that is DELETE_FAILED."""
+
+    def in_use(*_: object) -> None:
+        raise RuntimeError("the file system is in use")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("moto.efs.models.FileSystem.delete", in_use, raising=False)
+        interface = blocked(pdj)
+    files = client("efs").describe_file_systems()["FileSystems"][0]["FileSystemId"]
+    client("ec2").delete_network_interface(NetworkInterfaceId=interface)
+    said = pdj("destroy", "--keep-data")
+    assert f"kept: file system {files}" in said
+    assert "bucket" not in said.split("kept: ")[1].splitlines()[0], "it had gone before"
+    assert [one["FileSystemId"] for one in client("efs").describe_file_systems()["FileSystems"]] == [files]
+    assert client("cloudformation").describe_stacks()["Stacks"] == []
+
+
+def test_data_of_a_cluster_whose_update_failed_is_kept(pdj: Pdj) -> None:
+    pdj("up")
+    files, bucket = outputs()["FileSystemId"], outputs()["BucketName"]
+    client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
+    stack_state("UPDATE_FAILED")
+    assert "UPDATE_ROLLBACK_COMPLETE" in pdj("destroy", "--keep-data")
+    assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
+    assert client("efs").describe_file_systems(FileSystemId=files)["FileSystems"]
+    assert client("cloudformation").describe_stacks()["Stacks"] == []
+
+
+def test_a_cluster_that_never_was_complete_has_no_outputs_and_is_asked_about_and_emptied_all_the_same(
+    pdj: Pdj, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pdj("up")
+    bucket = outputs()["BucketName"]
+    client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
+    stack_state("CREATE_FAILED")
+    monkeypatch.setattr("moto.cloudformation.models.Stack.outputs", None)
+    with pytest.raises(BadInput, match=r"file system fs-\w+ .* and bucket .* \(1 objects\) would be lost"):
+        pdj("destroy")
+    client("elbv2").create_load_balancer(Name="k8s-web", Subnets=[private_subnet_of_any()], Type="network")
+    with pytest.raises(NotPossible, match="load balancer k8s-web"):
+        pdj("destroy", "--yes")
+    pdj("destroy", "--yes", "--force", "--no-wait")
+    assert bucket not in [one["Name"] for one in client("s3").list_buckets()["Buckets"]]
+
+
+def private_subnet_of_any() -> str:
+    named = [{"Name": "tag:Name", "Values": ["paddle-cluster-private-1"]}]
+    return str(client("ec2").describe_subnets(Filters=named)["Subnets"][0]["SubnetId"])
 
 
 def test_no_wait_returns_while_the_stack_is_being_deleted(pdj: Pdj) -> None:

@@ -6,26 +6,41 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cfnlint.api import lint
-from cfnlint.config import ManualArgs
+from cfnlint.decode.decode import decode_str
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from paddlejob.cloud.aws import render
-from paddlejob.cloud.aws.config import ClusterConfig
+from paddlejob.cloud.aws.config import SETTINGS, ClusterConfig
 
+from .linting import findings
+
+OWN_KEY = "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+# Each setting, and each way of it, is in one of these; cfn-lint tries every condition in all of them.
 VARIANTS: dict[str, dict[str, Any]] = {
     "one zone": {},
-    "two zones": {"availabilityZones": ["us-west-2a", "us-west-2b"]},
-    "three zones": {"availabilityZones": ["us-west-2a", "us-west-2b", "us-west-2c"]},
-    "spot": {"workerSpot": True},
-    "gpu": {"workerInstanceType": "g4dn.xlarge", "workerDiskSize": 200},
-    "own key": {"kmsKeyArn": "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"},
-    "key pair": {"keyName": "my key"},
-    "kept files": {"fileSystemId": "fs-2cbf7385", "kubernetesVersion": "1.33"},
+    "two zones, spot, own key, key pair": {
+        "availabilityZones": ["us-west-2a", "us-west-2b"],
+        "workerSpot": True,
+        "kmsKeyArn": OWN_KEY,
+        "keyName": "my key",
+    },
+    "three zones, gpu, kept files, version": {
+        "availabilityZones": ["us-west-2a", "us-west-2b", "us-west-2c"],
+        "workerInstanceType": "g4dn.xlarge",
+        "workerDiskSize": 200,
+        "fileSystemId": "fs-2cbf7385",
+        "kubernetesVersion": "1.36",
+    },
+    "arm, administrator, closed api": {
+        "workerInstanceType": "m7g.xlarge",
+        "administratorArn": "arn:aws:iam::123456789012:role/admin",
+        "apiAccessCIDRs": ["203.0.113.0/24", "198.51.100.7/32"],
+        "vpcCIDR": "192.168.0.0/22",
+    },
+    "arm gpu, spot": {"workerInstanceType": "g5g.xlarge", "workerSpot": True},
 }
-
-
-def findings(template: str) -> list[str]:
-    return [f"{found.rule.id} {found.message}" for found in lint(template, config=ManualArgs(regions=["us-west-2"]))]
+SMALLEST = ClusterConfig(clusterName="a", region="us-west-2", availabilityZones=["us-west-2a"])
+PARAMETERS = set(render.parameters(SMALLEST))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -33,6 +48,17 @@ def test_cfn_lint_finds_nothing(variant: str, configured: Callable[..., ClusterC
     template = render.template(render.parameters(configured(**VARIANTS[variant])))
     assert "@" not in template.split("Parameters:")[1].split("Conditions:")[0]
     assert findings(template) == []
+
+
+def test_every_setting_is_in_a_variant() -> None:
+    tried = {name for settings in VARIANTS.values() for name in settings}
+    assert set(SETTINGS) - tried == {"clusterName", "externalDNSName", "region", "workerCount", "maxWorkerCount"}
+
+
+@pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1"])
+def test_cfn_lint_finds_nothing_in_other_partitions(region: str, configured: Callable[..., ClusterConfig]) -> None:
+    config = configured(region=region, availabilityZones=[f"{region}a"])
+    assert findings(render.template(render.parameters(config)), region) == []
 
 
 def test_cfn_lint_would_find_a_fault(configured: Callable[..., ClusterConfig]) -> None:
@@ -52,3 +78,58 @@ def test_keeping_data_changes_the_file_system_and_the_bucket_only(configured: Ca
     owners = [next(line for line in reversed(before[:number]) if line[2:3].isalpha()) for number in changed]
     assert owners == ["  FileSystem:", "  Bucket:"]
     assert findings("\n".join(after)) == []
+
+
+def resources(config: ClusterConfig) -> dict[str, Any]:
+    parsed, _ = decode_str(render.template(render.parameters(config)))
+    return dict(parsed["Resources"])
+
+
+def test_what_a_change_would_replace_is_refused_or_announced(configured: Callable[..., ClusterConfig]) -> None:
+    """By the schemas of the resource types: each parameter in a property that is only set on creation."""
+    found = {
+        name
+        for resource in resources(configured()).values()
+        for path in PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-west-2", resource["Type"]).schema.get(
+            "createOnlyProperties", []
+        )
+        for name in refs(resource["Properties"].get(path.split("/")[2], {}))
+    }
+    # Whom a change of these replaces goes unnoticed: a DNS zone, an access entry; and the image follows the type.
+    harmless = {"ExternalDnsName", "AdministratorArn", "AmiType"}
+    derived = {"PublicCidrs", "PrivateCidrs"}  # from VpcCidr
+    assert found - harmless - derived == {*render.FIXED, *render.NEW_NODES} - {"NodesInEveryZone"}
+
+
+def refs(value: Any) -> set[str]:
+    """The stack's parameters that a property is made of."""
+    if isinstance(value, dict):
+        named = {value["Ref"]} if "Ref" in value else set()
+        return named.union(*(refs(inner) for inner in value.values())) & PARAMETERS
+    return set().union(*(refs(inner) for inner in value)) & PARAMETERS if isinstance(value, list) else set()
+
+
+def test_data_survives_whatever_happens_to_the_stack_by_accident(configured: Callable[..., ClusterConfig]) -> None:
+    for name in ("FileSystem", "Bucket"):
+        resource = resources(configured())[name]
+        assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Delete", "Retain")
+    assert resources(configured())["FileSystem"]["Properties"]["Encrypted"] is True
+    assert "KmsKeyId" not in resources(configured())["FileSystem"]["Properties"], "the key goes with the cluster"
+
+
+def test_the_cluster_never_slips_into_the_dear_support_of_old_versions(
+    configured: Callable[..., ClusterConfig],
+) -> None:
+    cluster = resources(configured())["Cluster"]["Properties"]
+    assert cluster["UpgradePolicy"] == {"SupportType": "STANDARD"}
+    assert cluster["AccessConfig"]["AuthenticationMode"] == "API"
+    assert cluster["ResourcesVpcConfig"]["EndpointPrivateAccess"] is True
+
+
+def test_nodes_follow_the_version_of_the_control_plane_and_are_not_bound_to_imds_v1(
+    configured: Callable[..., ClusterConfig],
+) -> None:
+    made = resources(configured())
+    assert made["Nodes"]["Properties"]["Version"] == made["Cluster"]["Properties"]["Version"]
+    options = made["NodeTemplate"]["Properties"]["LaunchTemplateData"]["MetadataOptions"]
+    assert options == {"HttpTokens": "required", "HttpPutResponseHopLimit": 2}

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.stub import Stubber
 
+from paddlejob.cloud.aws.checks import online_faults
+from paddlejob.cloud.aws.config import ClusterConfig
 from paddlejob.cloud.aws.hostports import node_faults
+from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
 
 from .asked import change, client
@@ -47,8 +51,15 @@ def test_a_good_file_is_fine_and_its_price_is_listed(pdj: Pdj) -> None:
     said = pdj("validate")
     assert "cluster.yaml is fine" in said
     assert "EKS control plane" in said
-    assert "approximate list prices" in said
+    assert "approximate list prices of us-west-2, 20" in said
     assert "without asking AWS" in pdj("validate", "--offline")
+
+
+def test_the_price_can_be_read_by_a_program(pdj: Pdj, facts: Callable[..., Any]) -> None:
+    found = facts("validate")
+    assert (found["clusterName"], found["valid"]) == ("paddle-cluster", True)
+    prices = [item["hourly"] for item in found["idleCost"]["items"]]
+    assert found["idleCost"]["hourly"] == pytest.approx(sum(prices), abs=0.001)  # each is rounded
 
 
 @pytest.mark.parametrize("offline", [[], ["--offline"]])
@@ -78,6 +89,31 @@ def test_a_type_that_its_zone_does_not_offer(pdj: Pdj, tmp_path: Path) -> None:
     scarce = next(name for name, zones in sorted(places.items()) if zones and "us-west-2a" not in zones)
     change(tmp_path, "m5.xlarge", scarce)
     assert f"workerInstanceType: {scarce} is not offered in us-west-2a; it is in us-west-2" in faults(pdj)
+
+
+def test_a_name_that_an_eks_cluster_has_already(pdj: Pdj) -> None:
+    eks = client("eks")
+    role, network = "arn:aws:iam::123456789012:role/r", {"subnetIds": ["subnet-1", "subnet-2"]}
+    eks.create_cluster(name="paddle-cluster", roleArn=role, resourcesVpcConfig=network)
+    assert "us-west-2 has an EKS cluster paddle-cluster that paddlejob did not make; choose another" in faults(pdj)
+    eks.delete_cluster(name="paddle-cluster")
+    pdj("up")
+    assert "is fine" in pdj("validate"), "its own cluster is not in its way"
+
+
+def test_a_kubernetes_version_that_eks_no_longer_supports_at_the_normal_price(
+    configured: Callable[..., ClusterConfig],
+) -> None:
+    aws = Aws("us-west-2")
+    offers = {"clusterVersions": [{"clusterVersion": version} for version in ("1.36", "1.35", "1.34")]}
+    with Stubber(aws.client("eks")) as eks:
+        for _ in range(2):
+            absent = "ResourceNotFoundException"
+            eks.add_client_error("describe_cluster", absent)
+            eks.add_response("describe_cluster_versions", offers, {"versionStatus": "STANDARD_SUPPORT"})
+        wanted = [found for found in online_faults(aws, configured(kubernetesVersion="1.29")) if "Version" in found]
+        assert wanted == ["kubernetesVersion: is 1.29, not in EKS's standard support: 1.34, 1.35, 1.36"]
+        assert online_faults(aws, configured(kubernetesVersion="1.35")) == []
 
 
 def test_a_key_pair_a_kms_key_and_a_file_system_that_are_not_there(pdj: Pdj, tmp_path: Path) -> None:
@@ -112,7 +148,7 @@ def test_fewer_nodes_than_trainers_where_host_ports_are_used(pdj: Pdj, tmp_path:
 
 
 def test_a_job_file_that_cannot_be_read(pdj: Pdj, tmp_path: Path) -> None:
-    assert "nowhere.yaml: cannot be read" in faults(pdj, "--job", str(tmp_path / "nowhere.yaml"))
+    assert "nowhere.yaml: there is no such file" in faults(pdj, "--job", str(tmp_path / "nowhere.yaml"))
 
 
 def test_up_refuses_the_same_faults_before_it_makes_anything(pdj: Pdj, tmp_path: Path) -> None:

@@ -9,30 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from paddlejob.cli.aws import app
 from paddlejob.errors import BadInput, NotPossible
 
-from .asked import change, client, inventory, outputs
+from .asked import change, client, cluster, node_group, outputs, zones_of
 
 Pdj = Callable[..., str]
 Made = dict[str, dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
-
-
-def cluster() -> dict[str, Any]:
-    return dict(client("eks").describe_cluster(name="paddle-cluster")["cluster"])
-
-
-def node_group() -> dict[str, Any]:
-    (name,) = client("eks").list_nodegroups(clusterName="paddle-cluster")["nodegroups"]
-    return dict(client("eks").describe_nodegroup(clusterName="paddle-cluster", nodegroupName=name)["nodegroup"])
-
-
-def zones_of(subnets: list[str]) -> set[str]:
-    found = client("ec2").describe_subnets(SubnetIds=subnets)["Subnets"]
-    return {subnet["AvailabilityZone"] for subnet in found}
 
 
 def test_up_makes_all_that_the_document_made_by_hand(pdj: Pdj, made: Made, tmp_path: Path) -> None:
@@ -98,55 +82,6 @@ def test_spot_and_gpu_nodes_are_asked_for_as_such(pdj: Pdj, tmp_path: Path) -> N
     assert group["amiType"] == "AL2023_x86_64_NVIDIA"
 
 
-def test_up_again_changes_nothing(pdj: Pdj) -> None:
-    pdj("up")
-    before = inventory()
-    assert "nothing was to be changed" in pdj("up")
-    assert inventory() == before
-
-
-def test_one_node_becomes_three_by_editing_the_file_or_by_scale(pdj: Pdj, tmp_path: Path) -> None:
-    pdj("up")
-    change(tmp_path, "workerCount: 1", "workerCount: 3")
-    pdj("up")
-    assert node_group()["scalingConfig"] == {"minSize": 0, "desiredSize": 3, "maxSize": 10}
-    assert "has 2 nodes" in pdj("scale", "2")
-    assert node_group()["scalingConfig"]["desiredSize"] == 2
-    assert "workerCount: 2\n" in (tmp_path / "cluster.yaml").read_text()
-
-
-def test_scaling_above_the_most_says_where_to_raise_it(pdj: Pdj) -> None:
-    pdj("up")
-    with pytest.raises(BadInput, match="outside 0 to 10; raise maxWorkerCount"):
-        pdj("scale", "11")
-    assert node_group()["scalingConfig"]["desiredSize"] == 1
-
-
-def test_what_would_replace_the_cluster_is_refused(pdj: Pdj, tmp_path: Path) -> None:
-    pdj("up")
-    change(tmp_path, "vpcCIDR: 10.0.0.0/16", "vpcCIDR: 10.1.0.0/16")
-    change(tmp_path, "[us-west-2a]", "[us-west-2b]")
-    with pytest.raises(BadInput) as refused:
-        pdj("up")
-    assert "availabilityZones: is us-west-2b, but the cluster has us-west-2a" in str(refused.value)
-    assert "vpcCIDR: is 10.1.0.0/16, but the cluster has 10.0.0.0/16" in str(refused.value)
-
-
-def test_whoever_runs_up_later_does_not_take_the_cluster_from_its_administrator(
-    pdj: Pdj, made: Made, tmp_path: Path
-) -> None:
-    first = "arn:aws:iam::123456789012:role/first"
-    with (tmp_path / "cluster.yaml").open("a") as file:
-        file.write(f"administratorArn: {first}\n")
-    pdj("up")
-    change(tmp_path, f"administratorArn: {first}\n", "")
-    change(tmp_path, "workerCount: 1", "workerCount: 3")
-    pdj("up")
-    assert [entry["PrincipalArn"] for name, entry in made.items() if "AccessEntry" in name] == [first]
-    (stack,) = client("cloudformation").describe_stacks(StackName="paddle-cluster")["Stacks"]
-    assert {"ParameterKey": "AdministratorArn", "ParameterValue": first} in stack["Parameters"]
-
-
 def test_the_template_can_go_by_a_bucket_of_the_users(pdj: Pdj, tmp_path: Path) -> None:
     place = {"LocationConstraint": "us-west-2"}
     client("s3").create_bucket(Bucket="my-templates", CreateBucketConfiguration=place)
@@ -154,11 +89,17 @@ def test_the_template_can_go_by_a_bucket_of_the_users(pdj: Pdj, tmp_path: Path) 
     sent = client("s3").get_object(Bucket="my-templates", Key="prefix/paddle-cluster/stack.yaml")["Body"].read()
     assert sent == (tmp_path / "stack.yaml").read_bytes()
     assert cluster()["name"] == "paddle-cluster"
+
+
+def test_an_address_in_s3_that_cannot_be_used_is_refused_before_anything_is_made(pdj: Pdj) -> None:
     with pytest.raises(BadInput, match="write s3://BUCKET/PREFIX"):
         pdj("up", "--s3-uri", "my-templates")
+    with pytest.raises(BadInput, match="--s3-uri: there is no bucket nowhere; make it in us-west-2, or leave --s3-uri"):
+        pdj("up", "--s3-uri", "s3://nowhere/prefix")
+    assert client("cloudformation").describe_stacks()["Stacks"] == []
 
 
-def test_status_reads_as_in_the_document(pdj: Pdj) -> None:
+def test_status_reads_as_in_the_document(pdj: Pdj, facts: Callable[..., Any]) -> None:
     with pytest.raises(NotPossible, match="there is no cluster paddle-cluster"):
         pdj("status")
     pdj("up")
@@ -178,13 +119,25 @@ def test_status_reads_as_in_the_document(pdj: Pdj) -> None:
     assert lines[1].split() == ["Controller", "DNS", "Name:", host]
     assert any(line.startswith("Nodes:") and "1 of 1 running" in line for line in lines)
     assert any(line.startswith("  ip-10-0-") for line in lines)
-    found = json.loads(pdj("status", "-o", "json"))
+    found = facts("status")
     assert found["controllerDNSName"] == host
     assert found["nodes"][0]["state"] == "running"
     assert yaml.safe_load(pdj("status", "-o", "yaml")) == found
 
 
-def test_storage_is_the_documents_volume_and_claim_for_this_file_system(pdj: Pdj, tmp_path: Path) -> None:
+def test_status_counts_what_the_cluster_has_and_not_what_the_file_would_have(
+    pdj: Pdj, facts: Callable[..., Any], tmp_path: Path
+) -> None:
+    pdj("up")
+    before = facts("status")["idleCost"]
+    change(tmp_path, "workerCount: 1", "workerCount: 9")
+    assert facts("status")["idleCost"] == before
+    assert before["items"][1]["what"] == "1 x m5.xlarge (on demand)"
+
+
+def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
+    pdj: Pdj, facts: Callable[..., Any], tmp_path: Path
+) -> None:
     with pytest.raises(NotPossible, match="has no file system yet"):
         pdj("storage")
     pdj("up")
@@ -199,6 +152,13 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(pdj: Pdj
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
     options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
     assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in said
+    assert "What is stored costs about $0.30 a GiB and month" in said
+    assert facts("storage") == {
+        "fileSystem": outputs()["FileSystemId"],
+        "server": server,
+        "mount": f"mkdir -p efs && sudo mount -t nfs4 -o {options} {server}:/ efs",
+        "files": [str(tmp_path / "pv.yaml"), str(tmp_path / "pvc.yaml")],
+    }
     pdj("storage", "--csi")
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
     assert volume["spec"]["csi"] == {"driver": "efs.csi.aws.com", "volumeHandle": outputs()["FileSystemId"]}
@@ -213,15 +173,3 @@ def test_render_writes_what_up_sends(pdj: Pdj, tmp_path: Path) -> None:
     who = 'AdministratorArn: {Type: String, Default: "'
     assert rendered == sent.replace(f"{who}arn:aws:sts::123456789012:user/moto", who)
     assert "EKS makes the certificates" in pdj("render", "credentials", "--generate-ca")
-
-
-def test_ctrl_c_ends_the_watching_and_says_that_the_work_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("paddlejob.cloud.aws.stack.Stack.follow", interrupted)
-    result = CliRunner().invoke(app, ["up", "--assets", str(tmp_path)])
-    assert result.exit_code == 130
-    assert "CloudFormation goes on with paddle-cluster; run the same command again" in result.output

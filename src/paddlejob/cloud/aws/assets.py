@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from paddlejob.errors import BadInput
+from paddlejob.errors import BadInput, NotPossible
 
 from .config import ClusterConfig, read_config
 
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CLUSTER_YAML = """\
 # A cluster on AWS. Edit it, then run `pdj aws up` in this directory.
 # `pdj aws validate` checks it; nothing here costs money before `up`.
@@ -37,7 +40,7 @@ workerDiskSize: 100    # GiB
 # Who may reach the Kubernetes API over the internet. Your own network is better than everyone.
 apiAccessCIDRs: [0.0.0.0/0]
 vpcCIDR: 10.0.0.0/16
-# kubernetesVersion: "1.33"    # EKS's own default where it is left out
+# kubernetesVersion: "1.36"    # EKS's own default where it is left out
 # fileSystemId: fs-...         # an EFS that `destroy --keep-data` left; else one is made
 # administratorArn: arn:aws:iam::ACCOUNT:role/NAME    # whoever runs `up` first, where it is left out
 """
@@ -70,30 +73,57 @@ class Assets:
         return self.directory / "pvc.yaml"
 
     def load(self) -> ClusterConfig:
+        loader = Loader(self._text())
+        source = str(self.cluster_yaml)
         try:
-            settings = yaml.safe_load(self.cluster_yaml.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise BadInput(
-                f"{self.cluster_yaml}: not there; run `pdj aws init` first, or name the directory with --assets"
-            ) from None
-        except (yaml.YAMLError, UnicodeDecodeError) as bad:
-            raise BadInput(f"{self.cluster_yaml}: cannot be read as YAML: {bad}") from None
-        return read_config(settings, str(self.cluster_yaml))
+            root = loader.get_single_node()
+            settings = loader.construct_document(root) if root else None
+        except yaml.YAMLError as bad:
+            raise BadInput(f"{source}{_place(bad)}: this is not YAML: {_problem(bad)}") from None
+        return read_config(settings, source, _lines(root, source))
 
     def init(self, config: ClusterConfig, replace: bool = False) -> None:
         """Write cluster.yaml with its comments."""
         if self.cluster_yaml.exists() and not replace:
             raise BadInput(f"{self.cluster_yaml}: is there already; edit it, or use --replace")
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.cluster_yaml.write_text(cluster_yaml(config), encoding="utf-8")
+        write(self.cluster_yaml, cluster_yaml(config))
 
-    def set_worker_count(self, count: int) -> None:
-        """Change workerCount in cluster.yaml and leave every other character as it is."""
-        text = self.cluster_yaml.read_text(encoding="utf-8")
+    def with_worker_count(self, count: int) -> str:
+        """The text of cluster.yaml with another workerCount and every other character as it is."""
+        text = self._text()
         changed, found = re.subn(r"(?m)^workerCount:[^\n#]*?(?=\s*(#|$))", f"workerCount: {count}", text, count=1)
         if not found:
             changed = f"{text.rstrip()}\nworkerCount: {count}\n"
-        self.cluster_yaml.write_text(changed, encoding="utf-8")
+        if not _says(changed, count):
+            raise BadInput(f"{self.cluster_yaml}: write `workerCount: {count}` there yourself, and run `pdj aws up`")
+        return changed
+
+    def _text(self) -> str:
+        try:
+            return self.cluster_yaml.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise BadInput(
+                f"{self.cluster_yaml}: not there; run `pdj aws init` first, or name the directory with --assets"
+            ) from None
+        except UnicodeDecodeError as bad:
+            raise BadInput(f"{self.cluster_yaml}: is not text: {bad.reason} at byte {bad.start}") from None
+        except OSError as bad:
+            raise BadInput(f"{self.cluster_yaml}: cannot be read: {bad.strerror}") from None
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        part.touch(mode=mode)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as bad:
+        with suppress(OSError):
+            part.unlink()
+        raise NotPossible(f"{path}: cannot be written: {bad.strerror}") from None
 
 
 def cluster_yaml(config: ClusterConfig) -> str:
@@ -114,3 +144,33 @@ def cluster_yaml(config: ClusterConfig) -> str:
 def _scalar(text: str) -> str:
     """The text as YAML writes it: in quotes where it would be read as something else, such as `on`."""
     return yaml.safe_dump(text, width=1000).removesuffix("...\n").strip()
+
+
+def _lines(root: Any, source: str) -> dict[str, int]:
+    """The line of each setting. One that is there twice is refused, where YAML would take the last."""
+    if not isinstance(root, yaml.MappingNode):
+        return {}
+    lines: dict[str, int] = {}
+    for key, _ in root.value:
+        name, line = str(key.value), key.start_mark.line + 1
+        if name in lines:
+            raise BadInput(f"{source}:{line}: {name}: is in line {lines[name]} already; remove one of them")
+        lines[name] = line
+    return lines
+
+
+def _says(text: str, count: int) -> bool:
+    try:
+        settings = yaml.load(text, Loader=Loader)
+    except yaml.YAMLError:
+        return False
+    return isinstance(settings, dict) and settings.get("workerCount") == count
+
+
+def _place(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    return str(getattr(error, "problem", None) or error).replace("\n", " ")

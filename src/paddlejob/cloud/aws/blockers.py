@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .refusals import Refused
 from .session import Aws
-from .stack import StackState
 
 
-def blockers(aws: Aws, state: StackState) -> list[str]:
-    """Each with its name and what to do about it."""
-    cluster, vpc = state.name, state.outputs.get("VpcId")
-    if not vpc:
+def blockers(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[str]:
+    """Each with its name and what to do about it. `resources` are the stack's own."""
+    found = _other_nodes(aws, cluster, resources) if "Cluster" in resources else []
+    if vpc := resources.get("Vpc"):
+        found += _load_balancers(aws, vpc)
+        found += _interfaces(aws, cluster, vpc, resources)
+        found += _security_groups(aws, cluster, vpc, set(resources.values()))
+    if zone := resources.get("ApiZone"):
+        found += _records(aws, zone, resources.get("ApiName", ""))
+    return found
+
+
+def _other_nodes(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[str]:
+    own = resources.get("Nodes", "").rpartition("/")[2]
+    try:
+        groups = aws.items("eks", "list_nodegroups", "nodegroups", clusterName=cluster)
+        profiles = aws.items("eks", "list_fargate_profiles", "fargateProfileNames", clusterName=cluster)
+    except Refused as no:
+        if no.code != "ResourceNotFoundException":
+            raise
         return []
-    return [
-        *_load_balancers(aws, vpc),
-        *_interfaces(aws, cluster, vpc, state.outputs.get("FileSystemId", "")),
-        *_security_groups(aws, cluster, vpc),
+    named = [f"node group {name}: delete it in EKS" for name in groups if name != own]
+    return named + [f"Fargate profile {name}: delete it in EKS" for name in profiles]
+
+
+def _records(aws: Aws, zone: str, own: str) -> list[str]:
+    """A private zone is deleted only when nothing but its own two records and ours is in it."""
+    try:
+        records = aws.items("route53", "list_resource_record_sets", "ResourceRecordSets", HostedZoneId=zone)
+    except Refused as no:
+        if no.code != "NoSuchHostedZone":
+            raise
+        return []
+    foreign = [
+        record
+        for record in records
+        if record["Type"] not in ("NS", "SOA") and record["Name"].rstrip(".") != own.rstrip(".")
     ]
+    return [f"DNS record {record['Name']} ({record['Type']}) in zone {zone}: delete it" for record in foreign]
 
 
 def _load_balancers(aws: Aws, vpc: str) -> list[str]:
@@ -30,10 +59,10 @@ def _load_balancers(aws: Aws, vpc: str) -> list[str]:
     return [f"load balancer {name}: {advice}" for name in names]
 
 
-def _interfaces(aws: Aws, cluster: str, vpc: str, files: str) -> list[str]:
+def _interfaces(aws: Aws, cluster: str, vpc: str, resources: Mapping[str, str]) -> list[str]:
     found = aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=_in(vpc))
     nodes = _nodes(aws, vpc, cluster)
-    own = _of_nat_gateways(aws, vpc) | _of_mount_targets(aws, files)
+    own = _of_nat_gateway(aws, resources.get("NatGateway", "")) | _of_mount_targets(aws, resources)
     return [
         f"network interface {item['NetworkInterfaceId']} ({_owner(item)}): remove what uses it, or the interface"
         for item in found
@@ -48,8 +77,9 @@ def _goes_by_itself(item: dict[str, Any], cluster: str, nodes: set[str]) -> bool
     return attached_to in nodes or description == f"Amazon EKS {cluster}" or description.startswith("ELB ")
 
 
-def _of_nat_gateways(aws: Aws, vpc: str) -> set[str]:
-    gateways = aws.items("ec2", "describe_nat_gateways", "NatGateways", Filters=_in(vpc))
+def _of_nat_gateway(aws: Aws, name: str) -> set[str]:
+    wanted = [{"Name": "nat-gateway-id", "Values": [name]}]
+    gateways = aws.items("ec2", "describe_nat_gateways", "NatGateways", Filters=wanted) if name else []
     return {
         address["NetworkInterfaceId"]
         for gateway in gateways
@@ -58,14 +88,19 @@ def _of_nat_gateways(aws: Aws, vpc: str) -> set[str]:
     }
 
 
-def _of_mount_targets(aws: Aws, files: str) -> set[str]:
+def _of_mount_targets(aws: Aws, resources: Mapping[str, str]) -> set[str]:
+    own = [name for logical, name in resources.items() if logical.startswith("MountTarget")]
+    return {interface for name in own for interface in _of_mount_target(aws, name)}
+
+
+def _of_mount_target(aws: Aws, name: str) -> list[str]:
     try:
-        targets = aws.items("efs", "describe_mount_targets", "MountTargets", FileSystemId=files) if files else []
+        targets = aws.items("efs", "describe_mount_targets", "MountTargets", MountTargetId=name)
     except Refused as no:
-        if no.code != "FileSystemNotFound":
+        if no.code != "MountTargetNotFound":
             raise
-        targets = []
-    return {target["NetworkInterfaceId"] for target in targets if "NetworkInterfaceId" in target}
+        return []
+    return [target["NetworkInterfaceId"] for target in targets if "NetworkInterfaceId" in target]
 
 
 def _owner(item: dict[str, Any]) -> str:
@@ -79,18 +114,17 @@ def _nodes(aws: Aws, vpc: str, cluster: str) -> set[str]:
     return {instance["InstanceId"] for reservation in reservations for instance in reservation["Instances"]}
 
 
-def _security_groups(aws: Aws, cluster: str, vpc: str) -> list[str]:
+def _security_groups(aws: Aws, cluster: str, vpc: str, own: set[str]) -> list[str]:
     found = aws.items("ec2", "describe_security_groups", "SecurityGroups", Filters=_in(vpc))
     return [
         f"security group {item['GroupId']} ({item['GroupName']}): delete it"
         for item in found
-        if item["GroupName"] != "default" and not _of_cluster(item, cluster)
+        if item["GroupName"] != "default" and item["GroupId"] not in own and not _made_by_eks(item, cluster)
     ]
 
 
-def _of_cluster(item: dict[str, Any], cluster: str) -> bool:
-    tags = {tag["Key"]: tag["Value"] for tag in item.get("Tags", [])}
-    return cluster in (tags.get("aws:cloudformation:stack-name"), tags.get("aws:eks:cluster-name"))
+def _made_by_eks(item: dict[str, Any], cluster: str) -> bool:
+    return {"Key": "aws:eks:cluster-name", "Value": cluster} in item.get("Tags", [])
 
 
 def _in(vpc: str) -> list[dict[str, Any]]:

@@ -6,8 +6,10 @@ import difflib
 from typing import Any
 
 from .config import ClusterConfig
+from .kubeconfig import find_cluster
 from .refusals import Refused
 from .session import Aws
+from .stack import OWNER_TAG
 from .zones import WITHOUT_CONTROL_PLANE, zones_of
 
 
@@ -26,6 +28,8 @@ def offline_faults(aws: Aws, config: ClusterConfig) -> list[str]:
 def online_faults(aws: Aws, config: ClusterConfig) -> list[str]:
     """What only AWS knows for this account; reads only."""
     return [
+        *_taken_name(aws, config),
+        *_unsupported_version(aws, config),
         *_missing_zones(aws, config),
         *_not_offered(aws, config),
         *_missing_key_pair(aws, config),
@@ -56,6 +60,27 @@ def _unknown_instance_type(aws: Aws, config: ClusterConfig) -> list[str]:
 def instance_types(aws: Aws) -> set[str]:
     """The names that EC2's own description lists."""
     return set(aws.client("ec2").meta.service_model.shape_for("InstanceType").enum)
+
+
+def _taken_name(aws: Aws, config: ClusterConfig) -> list[str]:
+    cluster = find_cluster(aws, config.cluster_name)
+    if cluster is None or cluster.get("tags", {}).get(OWNER_TAG) == config.cluster_name:
+        return []
+    return [
+        f"clusterName: {config.region} has an EKS cluster {config.cluster_name} that paddlejob did not make; choose "
+        "another name"
+    ]
+
+
+def _unsupported_version(aws: Aws, config: ClusterConfig) -> list[str]:
+    """Standard support only: a version in extended support costs six times as much an hour."""
+    if not config.kubernetes_version:
+        return []
+    offers = aws.items("eks", "describe_cluster_versions", "clusterVersions", versionStatus="STANDARD_SUPPORT")
+    known = sorted((offer["clusterVersion"] for offer in offers), key=lambda version: int(version.split(".")[1]))
+    if config.kubernetes_version in known:
+        return []
+    return [f"kubernetesVersion: is {config.kubernetes_version}, not in EKS's standard support: {', '.join(known)}"]
 
 
 def _missing_zones(aws: Aws, config: ClusterConfig) -> list[str]:

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from paddlejob.errors import BadInput
 
-LONGEST_NAME = 40
+from .faults import fault
+
+# CloudFormation cuts the names of roles that would be longer than 64, and `policy` would no longer match them.
+LONGEST_NAME = 38
 ZONES_AT_MOST = 3
 _NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*")
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d")
-_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_DNS_NAME = re.compile(rf"(?=.{{1,240}}$){_LABEL}(\.{_LABEL})*")
 _KMS_KEY = re.compile(r"arn:aws[-a-z]*:kms:(?P<region>[-a-z0-9]+):\d{12}:key/[-a-zA-Z0-9]+")
 _PRINCIPAL = re.compile(r"arn:aws[-a-z]*:iam::\d{12}:(user|role)/.+")
 _INSTANCE_TYPE = re.compile(r"[a-z][-a-z0-9]*\.[-a-z0-9]+")
 _FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,40}")
+_PRIVATE = [ipaddress.IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
 _VERSION = re.compile(r"1\.\d\d")
 
 
 class ClusterConfig(BaseModel):
     """The settings of one cluster. A field that others are compared with stands before them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     cluster_name: str = Field(alias="clusterName")
     external_dns_name: str = Field("paddle", alias="externalDNSName")
@@ -36,11 +39,11 @@ class ClusterConfig(BaseModel):
     availability_zones: list[str] = Field(alias="availabilityZones")
     key_name: str = Field("", alias="keyName")
     kms_key_arn: str = Field("", alias="kmsKeyArn")
-    max_worker_count: int = Field(10, alias="maxWorkerCount", ge=1, le=450)
-    worker_count: int = Field(1, alias="workerCount", ge=0)
+    max_worker_count: int = Field(10, alias="maxWorkerCount", ge=1, le=450, strict=True)
+    worker_count: int = Field(1, alias="workerCount", ge=0, strict=True)
     worker_instance_type: str = Field("m5.xlarge", alias="workerInstanceType")
-    worker_spot: bool = Field(False, alias="workerSpot")
-    worker_disk_size: int = Field(100, alias="workerDiskSize", ge=20, le=16384)
+    worker_spot: bool = Field(False, alias="workerSpot", strict=True)
+    worker_disk_size: int = Field(100, alias="workerDiskSize", ge=20, le=16384, strict=True)
     vpc_cidr: str = Field("10.0.0.0/16", alias="vpcCIDR")
     api_access_cidrs: list[str] = Field(["0.0.0.0/0"], alias="apiAccessCIDRs", min_length=1)
     kubernetes_version: str = Field("", alias="kubernetesVersion")
@@ -108,15 +111,16 @@ class ClusterConfig(BaseModel):
     @classmethod
     def _vpc_cidr(cls, cidr: str) -> str:
         network = _network(cidr)
-        if not network.is_private or not 16 <= network.prefixlen <= 22:
+        if not _is_private(network) or not 16 <= network.prefixlen <= 22:
             raise ValueError("a VPC here is a private network of /16 to /22; use one such as 10.0.0.0/16")
         return cidr
 
     @field_validator("api_access_cidrs")
     @classmethod
     def _api_access(cls, cidrs: list[str]) -> list[str]:
-        for cidr in cidrs:
-            _network(cidr)
+        private = [cidr for cidr in cidrs if _is_private(_network(cidr))]
+        if private:
+            raise ValueError(f"{', '.join(private)}: requests over the internet never come from a private network")
         return cidrs
 
     @field_validator("kubernetes_version", mode="before")
@@ -124,7 +128,7 @@ class ClusterConfig(BaseModel):
     def _version(cls, version: object) -> object:
         if isinstance(version, float):
             raise ValueError("YAML reads that as a number, and 1.30 as 1.3; put it in quotes")
-        return version and _matching(_VERSION, str(version), "no Kubernetes version; write one such as '1.33'")
+        return version and _matching(_VERSION, str(version), "no Kubernetes version; write one such as '1.36'")
 
     @field_validator("file_system_id")
     @classmethod
@@ -138,48 +142,23 @@ class ClusterConfig(BaseModel):
         return arn and _matching(_PRINCIPAL, arn, what)
 
 
-def read_config(settings: object, source: str) -> ClusterConfig:
-    """Check the settings. All faults are in one error: where, what, and what to change."""
+def read_config(settings: object, source: str, lines: Mapping[str, int] | None = None) -> ClusterConfig:
+    """Check the settings. All faults are in one error; `lines` tells where in the file each setting is."""
     if not isinstance(settings, Mapping):
         raise BadInput(f"{source}: holds no settings; make it with `pdj aws init`")
     try:
         return ClusterConfig.model_validate(dict(settings))
     except ValidationError as bad:
-        raise BadInput("\n".join(f"{source}: {_fault(error)}" for error in bad.errors())) from None
+        faults = [f"{source}{_line(error, lines or {})}: {fault(error, SETTINGS)}" for error in bad.errors()]
+        raise BadInput("\n".join(faults)) from None
 
 
-def setting_names() -> list[str]:
-    return [field.alias or name for name, field in ClusterConfig.model_fields.items()]
+SETTINGS = tuple(field.alias or name for name, field in ClusterConfig.model_fields.items())
 
 
-def _fault(error: ErrorDetails) -> str:
-    path = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "missing":
-        return f"{path}: is missing; add it"
-    if error["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(path, setting_names(), n=1, cutoff=0.5)
-        return f"{path}: is no setting; " + (f"did you mean {near[0]}?" if near else "remove it")
-    return f"{path}: is {error['input']!r}, {_reason(error)}"
-
-
-def _reason(error: ErrorDetails) -> str:
-    context: dict[str, Any] = error.get("ctx", {})
-    match error["type"]:
-        case "value_error":
-            return str(context["error"])
-        case "greater_than_equal":
-            return f"too small; use {context['ge']} or more"
-        case "less_than_equal":
-            return f"too large; use {context['le']} or less"
-        case "int_parsing" | "int_type" | "int_from_float":
-            return "no whole number; write one"
-        case "bool_parsing" | "bool_type":
-            return "neither true nor false; write one of them"
-        case "string_type":
-            return "no text; put it in quotes"
-        case "list_type":
-            return "no list; write [ONE, TWO]"
-    return error["msg"]
+def _line(error: ErrorDetails, lines: Mapping[str, int]) -> str:
+    number = lines.get(str(error["loc"][0]))
+    return f":{number}" if number else ""
 
 
 def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:
@@ -193,3 +172,7 @@ def _network(cidr: str) -> ipaddress.IPv4Network:
         return ipaddress.IPv4Network(cidr)
     except ValueError:
         raise ValueError(f"{cidr} is no IPv4 network; write one such as 10.0.0.0/16") from None
+
+
+def _is_private(network: ipaddress.IPv4Network) -> bool:
+    return any(network.subnet_of(private) for private in _PRIVATE)

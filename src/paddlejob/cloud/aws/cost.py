@@ -1,17 +1,19 @@
 """What the cluster costs while nothing trains: a rough sum, so that nobody is surprised. Pure.
 
-Prices are Amazon's public on-demand list prices of us-west-2 as of `AS_OF`, in US dollars. They change, and
-other regions differ by up to about a third: the sum is a guide, never a quotation.
+Prices are Amazon's public on-demand list prices of `REGION` as of `AS_OF`, in US dollars, typed in by hand. They
+change, and other regions have others: the sum is a guide, never a quotation, and every line says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from .config import ClusterConfig
 
 AS_OF = "2025-11"
+REGION = "us-west-2"
 HOURS_A_MONTH = 730
 
 _CONTROL_PLANE = 0.10
@@ -77,13 +79,12 @@ def hourly_price(instance_type: str) -> float | None:
 
 
 def idle_items(config: ClusterConfig) -> list[Item]:
-    price = hourly_price(config.worker_instance_type)
     disks = config.worker_count * config.worker_disk_size * _DISK_GIB_MONTH / HOURS_A_MONTH
     kind = "spot, at most" if config.worker_spot else "on demand"
     nodes = f"{config.worker_count} x {config.worker_instance_type} ({kind})"
     items = [
         Item("EKS control plane", _CONTROL_PLANE),
-        Item(nodes, None if price is None else price * config.worker_count),
+        Item(nodes, _price_of_nodes(config)),
         Item(f"disks of the nodes, {config.worker_disk_size} GiB each", disks),
         Item("NAT gateway and its address", _NAT_GATEWAY + _PUBLIC_ADDRESS),
         Item("private DNS zone", _ZONE_MONTH / HOURS_A_MONTH),
@@ -91,26 +92,68 @@ def idle_items(config: ClusterConfig) -> list[Item]:
     return items if config.kms_key_arn else [*items, Item("KMS key", _KEY_MONTH / HOURS_A_MONTH)]
 
 
+def _price_of_nodes(config: ClusterConfig) -> float | None:
+    if config.worker_count == 0:
+        return 0.0
+    price = hourly_price(config.worker_instance_type)
+    return None if price is None else price * config.worker_count
+
+
 def idle_line(config: ClusterConfig) -> str:
     """The sum in one line."""
-    items = idle_items(config)
-    hourly = sum(item.hourly or 0.0 for item in items)
-    unknown = [item.what for item in items if item.hourly is None]
-    missing = f" and {unknown[0]}, whose price is not known here" if unknown and config.worker_count else ""
+    hourly = known_hourly(config)
     return (
-        f"While idle: about ${hourly:.2f} an hour, ${hourly * HOURS_A_MONTH:.0f} a month{missing}; stored data "
-        f"beside it, ${FILES_GIB_MONTH:.2f} (EFS) or ${BUCKET_GIB_MONTH:.3f} (S3) a GiB and month "
-        f"(approximate list prices of {AS_OF})"
+        f"While idle: about ${hourly:.2f} an hour, ${hourly * HOURS_A_MONTH:.0f} a month{_and_unknown(config)}; stored "
+        f"data beside it, {_stored('or')} ({_where_from(config.region)})"
     )
 
 
-def kept_line(file_system_id: str) -> str:
+def known_hourly(config: ClusterConfig) -> float:
+    return sum(item.hourly or 0.0 for item in idle_items(config))
+
+
+def facts(config: ClusterConfig) -> dict[str, Any]:
+    """The same for programs. A price that is not known is null, and makes the sum null."""
+    items = idle_items(config)
+    unknown = any(item.hourly is None for item in items)
+    return {
+        "currency": "USD",
+        "pricesOf": {"region": REGION, "month": AS_OF},
+        "regionPricesKnown": config.region == REGION,
+        "hourly": None if unknown else round(known_hourly(config), 4),
+        "items": [{"what": item.what, "hourly": _rounded(item.hourly)} for item in items],
+        "storedGiBMonth": {"efs": FILES_GIB_MONTH, "s3": BUCKET_GIB_MONTH},
+    }
+
+
+def kept_line(file_system_id: str, region: str) -> str:
     """What `destroy --keep-data` leaves costs, and how to use it again."""
     again = f"; to use it again, set fileSystemId: {file_system_id} in cluster.yaml" if file_system_id else ""
-    return (
-        f"What is kept costs about ${FILES_GIB_MONTH:.2f} (EFS) and ${BUCKET_GIB_MONTH:.3f} (S3) a GiB and month "
-        f"(approximate list prices of {AS_OF}){again}"
-    )
+    return f"What is kept costs about {_stored('and')} ({_where_from(region)}){again}"
+
+
+def stored_line(region: str) -> str:
+    """What a shared volume costs: only what is in it."""
+    return f"What is stored costs about ${FILES_GIB_MONTH:.2f} a GiB and month ({_where_from(region)})"
+
+
+def _stored(both: str) -> str:
+    return f"${FILES_GIB_MONTH:.2f} (EFS) {both} ${BUCKET_GIB_MONTH:.3f} (S3) a GiB and month"
+
+
+def _where_from(region: str) -> str:
+    """Where the figures come from, and that those of another region are not known."""
+    source = f"approximate list prices of {REGION}, {AS_OF}"
+    return source if region == REGION else f"{source}; those of {region} differ and are not known here"
+
+
+def _and_unknown(config: ClusterConfig) -> str:
+    unknown = [item.what for item in idle_items(config) if item.hourly is None]
+    return f" and {unknown[0]}, whose price is not known here" if unknown else ""
+
+
+def _rounded(hourly: float | None) -> float | None:
+    return None if hourly is None else round(hourly, 4)
 
 
 def table(items: Iterable[Item]) -> list[str]:

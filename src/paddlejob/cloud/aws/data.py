@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from .refusals import Refused
 from .session import Aws
-from .stack import StackState
 
+HOLD_DATA = ("FileSystem", "Bucket")  # as the template names them
 _A_BATCH = 1000  # as many as S3 deletes in one request
 
 
-def holdings(aws: Aws, state: StackState) -> list[str]:
+def holdings(aws: Aws, resources: Mapping[str, str]) -> list[str]:
     """The file system and the bucket that the stack made, with how much is in them."""
     found = []
-    made = not state.parameters.get("FileSystemId")
-    if made and (files := state.outputs.get("FileSystemId")):
+    if files := resources.get("FileSystem"):
         found += _file_system(aws, files)
-    if bucket := state.outputs.get("BucketName"):
+    if bucket := resources.get("Bucket"):
         found += _bucket(aws, bucket)
     return found
 

@@ -13,8 +13,6 @@ from .render import keeping_data
 from .stack import Stack, StackState, changed_only, in_words
 from .up import finished, started_update, unprotect
 
-_HOLDS_DATA = ("FileSystem", "Bucket")
-
 
 @dataclass(frozen=True)
 class Survey:
@@ -23,6 +21,12 @@ class Survey:
     state: StackState
     blockers: list[str]
     holdings: list[str]
+    file_system: str
+
+    @property
+    def begun(self) -> bool:
+        """Whether an earlier run has begun the deletion, so that there is nothing to decide any more."""
+        return self.state.status == "DELETE_IN_PROGRESS"
 
 
 def survey(stack: Stack) -> Survey | None:
@@ -30,63 +34,98 @@ def survey(stack: Stack) -> Survey | None:
     state = stack.find()
     if state is None:
         return None
-    in_the_way = [] if state.busy else blockers(stack.aws, state)
-    return Survey(state, in_the_way, data.holdings(stack.aws, state))
+    resources = stack.resources()
+    in_the_way = [] if state.busy else blockers(stack.aws, stack.name, resources)
+    return Survey(state, in_the_way, data.holdings(stack.aws, resources), resources.get("FileSystem", ""))
 
 
-def destroy(stack: Stack, state: StackState, keep_data: bool = False, wait: bool = True) -> None:
-    """Delete the stack. With `keep_data`, its file system and its bucket stay."""
-    retained: dict[str, Any] = {}
+def destroy(stack: Stack, state: StackState, keep_data: bool = False, wait: bool = True) -> bool:
+    """Delete the stack. Whether its file system and its bucket stay, which `keep_data` asks for."""
     if state.busy and state.status != "DELETE_IN_PROGRESS":
         stack.say(f"stack {state.name} is {state.status}: waiting for that to end")
         state, _ = stack.follow(state.id)
-    if state.status != "DELETE_IN_PROGRESS":
-        if keep_data:
-            retained = _keep(stack, state)
-        elif bucket := state.outputs.get("BucketName"):
-            data.empty(stack.aws, bucket, stack.say)
+    if state.status == "DELETE_IN_PROGRESS":
+        kept = _was_kept(state, keep_data)
+    else:
+        retained = _keep(stack, state) if keep_data else {}
+        kept = keep_data or _stays(stack, state)
         unprotect(stack)
         stack.start("delete_stack", **retained)
     if wait:
         _wait_until_gone(stack, state)
+    return kept
+
+
+def _was_kept(state: StackState, keep_data: bool) -> bool:
+    kept = _keeps_data(state)
+    if keep_data and not kept:
+        raise NotPossible(
+            f"stack {state.name} is being deleted with its data since an earlier run, and CloudFormation cannot be "
+            "stopped; wait until that has ended, then run `pdj aws destroy --keep-data` for what is left"
+        )
+    return kept
 
 
 def _keep(stack: Stack, state: StackState) -> dict[str, Any]:
-    """Change the deletion policies of what holds data. The rest of the request to delete the stack."""
-    if state.parameters.get("KeepData") == "yes":
+    """See to it that data survives the deletion. What the request to delete must say for that."""
+    resources = stack.resources()
+    held = [name for name in data.HOLD_DATA if name in resources]
+    if not held or _keeps_data(state):
         return {}
     if state.status == "DELETE_FAILED":
-        return {"RetainResources": _still_there(stack)}
-    if state.status == "UPDATE_FAILED":
+        return {"RetainResources": held}
+    _change_policies(stack, _recovered(stack, state), keep=True)
+    return {}
+
+
+def _stays(stack: Stack, state: StackState) -> bool:
+    """Empty the bucket, so that it can be deleted. True where an earlier run has decided that data stays and
+    that can no longer be changed."""
+    if _keeps_data(state):
+        if not state.sound:
+            return True
+        _change_policies(stack, state, keep=False)
+    if bucket := stack.resources().get("Bucket"):
+        data.empty(stack.aws, bucket, stack.say)
+    return False
+
+
+def _keeps_data(state: StackState) -> bool:
+    return state.parameters.get("KeepData") == "yes"
+
+
+def _recovered(stack: Stack, state: StackState) -> StackState:
+    """The stack in a state in which its deletion policies can be changed."""
+    if state.status == "UPDATE_ROLLBACK_FAILED":
+        stack.start("continue_update_rollback")
+        state, _ = stack.follow(state.id)
+    # A stack that was never complete would be rolled back to nothing, and its data with it.
+    elif state.status == "UPDATE_FAILED" and stack.was_complete():
         stack.start("rollback_stack")
         state, _ = stack.follow(state.id)
     if not state.sound:
         raise NotPossible(
-            f"stack {state.name} is {state.status} and was never complete, so that its data cannot be kept; "
-            "run `pdj aws up` to complete it, or destroy it without --keep-data"
+            f"stack {state.name} is {state.status}, and CloudFormation can keep no data of such a stack; run `pdj aws "
+            "up` to complete it first, or copy the data and destroy it without --keep-data"
         )
+    return state
+
+
+def _change_policies(stack: Stack, state: StackState, keep: bool) -> None:
     template = stack.aws.call("cloudformation", "get_template", StackName=stack.name)["TemplateBody"]
     if started_update(
         stack,
-        TemplateBody=keeping_data(template),
-        Parameters=changed_only(state.parameters, KeepData="yes"),
+        state,
+        TemplateBody=keeping_data(template, keep),
+        Parameters=changed_only(state.parameters, KeepData="yes" if keep else "no"),
         Capabilities=["CAPABILITY_IAM"],
     ):
         finished(stack)
-    return {}
-
-
-def _still_there(stack: Stack) -> list[str]:
-    resources = stack.aws.items(
-        "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack.name
-    )
-    left = {item["LogicalResourceId"] for item in resources if item["ResourceStatus"] != "DELETE_COMPLETE"}
-    return [name for name in _HOLDS_DATA if name in left]
 
 
 def _wait_until_gone(stack: Stack, state: StackState) -> None:
     state, failure = stack.follow(state.id)
     if state.gone:
         return
-    in_the_way = "".join(f"\n  {blocker}" for blocker in blockers(stack.aws, state))
+    in_the_way = "".join(f"\n  {blocker}" for blocker in blockers(stack.aws, stack.name, stack.resources()))
     raise NotPossible(f"{in_words(state, failure)}; run `pdj aws destroy` again afterwards{in_the_way}")

@@ -10,6 +10,7 @@ from typing import Any
 from .refusals import QUOTA_ADVICE, is_quota
 
 _STARTS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS")
+SOUND = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Event:
 
     def starts_operation(self) -> bool:
         return self.of_stack and self.status in _STARTS
+
+    def completes_operation(self) -> bool:
+        return self.of_stack and self.status in SOUND
 
     def line(self) -> str:
         """One line of progress. The reason is shown where it tells more than the status."""
@@ -66,6 +70,11 @@ def first_failure(oldest_first: Sequence[Event]) -> Event | None:
 def advice(reason: str) -> str:
     """What to change, for the reasons that are common."""
     small = reason.lower()
+    if "replacement type updates" in small:
+        return (
+            "nodes cannot be exchanged before the cluster has once been complete: put workerInstanceType, workerSpot "
+            "and availabilityZones back and run `pdj aws up`, then change them"
+        )
     if is_quota(reason):
         return QUOTA_ADVICE
     if "already exist" in small:

@@ -9,6 +9,7 @@ import yaml
 
 from paddlejob.errors import NotPossible
 
+from . import assets
 from .refusals import Refused
 from .session import Aws
 
@@ -59,9 +60,5 @@ def kubeconfig(aws: Aws, name: str) -> dict[str, Any]:
 
 
 def write(path: Path, config: dict[str, Any]) -> None:
-    """Write it whole or not at all, readable by its owner only."""
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    part.touch(mode=0o600)
-    part.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    part.replace(path)
+    """Readable by its owner only."""
+    assets.write(path, yaml.safe_dump(config, sort_keys=False), mode=0o600)

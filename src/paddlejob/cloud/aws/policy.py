@@ -1,53 +1,69 @@
-"""`policy`: the least IAM policy for one cluster, instead of ten FullAccess ones. Pure."""
+"""`policy`: the least IAM policy for one cluster, instead of ten FullAccess ones. Pure.
+
+The user changes only the stack, its roles, its EKS cluster and its bucket, all by name. Everything whose name AWS
+chooses (network, file system, key, DNS zone) may be changed by CloudFormation on the user's behalf and not directly.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .config import ClusterConfig
-from .stack import OWNER_TAG
+from .publish import place
 
 Statement = dict[str, Any]
 
 _STACK = (
-    "CreateStack UpdateStack DeleteStack DescribeStack* ListStackResources GetTemplate "
+    "CreateStack UpdateStack DeleteStack DescribeStacks DescribeStackEvents ListStackResources GetTemplate "
     "UpdateTerminationProtection ContinueUpdateRollback RollbackStack TagResource"
 )
-_NETWORK = (
-    "AllocateAddress AssociateAddress DisassociateAddress ReleaseAddress AssociateRouteTable "
-    "DisassociateRouteTable AttachInternetGateway DetachInternetGateway AuthorizeSecurityGroupEgress "
-    "AuthorizeSecurityGroupIngress RevokeSecurityGroupEgress RevokeSecurityGroupIngress "
-    "CreateInternetGateway DeleteInternetGateway CreateLaunchTemplate CreateLaunchTemplateVersion "
-    "DeleteLaunchTemplate CreateNatGateway DeleteNatGateway CreateRoute DeleteRoute ReplaceRoute "
-    "CreateRouteTable DeleteRouteTable CreateSecurityGroup DeleteSecurityGroup CreateSubnet DeleteSubnet "
-    "ModifySubnetAttribute CreateTags DeleteTags CreateVpc DeleteVpc ModifyVpcAttribute RunInstances "
-    "CreateNetworkInterface DeleteNetworkInterface"
-)
-# Whole verbs: the resources that they are allowed on are this cluster's own.
+_LOOK = {
+    "ec2": "Describe*",
+    "elasticloadbalancing": "DescribeLoadBalancers",
+    "eks": "DescribeClusterVersions",
+    "elasticfilesystem": "Describe* ListTagsForResource",
+    "route53": "Get* List*",
+    "iam": "GetRole",
+}
+_BY_CLOUDFORMATION = {
+    "ec2": (
+        "AllocateAddress AssociateAddress DisassociateAddress ReleaseAddress AssociateRouteTable "
+        "DisassociateRouteTable AttachInternetGateway DetachInternetGateway AuthorizeSecurityGroupEgress "
+        "AuthorizeSecurityGroupIngress RevokeSecurityGroupEgress RevokeSecurityGroupIngress "
+        "CreateInternetGateway DeleteInternetGateway CreateLaunchTemplate CreateLaunchTemplateVersion "
+        "DeleteLaunchTemplate CreateNatGateway DeleteNatGateway CreateRoute DeleteRoute ReplaceRoute "
+        "CreateRouteTable DeleteRouteTable CreateSecurityGroup DeleteSecurityGroup CreateSubnet DeleteSubnet "
+        "ModifySubnetAttribute CreateTags DeleteTags CreateVpc DeleteVpc ModifyVpcAttribute RunInstances "
+        "CreateVpcEndpoint DeleteVpcEndpoints ModifyVpcEndpoint "
+        # EFS makes and removes the interface of a mount target with the caller's rights.
+        "CreateNetworkInterface DeleteNetworkInterface"
+    ),
+    "elasticfilesystem": (
+        "CreateFileSystem CreateMountTarget DeleteFileSystem DeleteMountTarget ModifyMountTargetSecurityGroups "
+        "UpdateFileSystem TagResource UntagResource"
+    ),
+    "kms": (
+        "CreateKey CreateGrant DescribeKey EnableKeyRotation PutKeyPolicy ScheduleKeyDeletion TagResource "
+        "UntagResource Get* ListResourceTags"
+    ),
+    "route53": (
+        "CreateHostedZone DeleteHostedZone AssociateVPCWithHostedZone ChangeResourceRecordSets ChangeTagsForResource"
+    ),
+}
 _CLUSTER = (
-    "Create* Delete* Describe* Update* ListUpdates ListAssociatedAccessPolicies AssociateAccessPolicy "
-    "DisassociateAccessPolicy TagResource UntagResource"
+    "CreateCluster DeleteCluster DescribeCluster UpdateClusterConfig UpdateClusterVersion DescribeUpdate ListUpdates "
+    "CreateNodegroup DeleteNodegroup DescribeNodegroup UpdateNodegroup* ListNodegroups ListFargateProfiles "
+    "CreateAddon DeleteAddon DescribeAddon UpdateAddon *PodIdentityAssociation "
+    "CreateAccessEntry DeleteAccessEntry DescribeAccessEntry UpdateAccessEntry ListAssociatedAccessPolicies "
+    "AssociateAccessPolicy DisassociateAccessPolicy TagResource UntagResource"
 )
 _ROLES = (
-    "CreateRole DeleteRole GetRole TagRole UntagRole UpdateRole UpdateRoleDescription UpdateAssumeRolePolicy "
+    "CreateRole DeleteRole TagRole UntagRole UpdateRole UpdateAssumeRolePolicy "
     "ListRolePolicies ListAttachedRolePolicies GetRolePolicy"
-)
-_FILES = (
-    "CreateFileSystem CreateMountTarget DeleteFileSystem DeleteMountTarget ModifyMountTargetSecurityGroups "
-    "UpdateFileSystem PutBackupPolicy PutLifecycleConfiguration TagResource UntagResource Describe* List*"
 )
 _BUCKET = (
     "CreateBucket DeleteBucket ListBucket ListBucketVersions Get* PutBucketTagging PutBucketPublicAccessBlock "
-    "PutEncryptionConfiguration PutObject DeleteObject DeleteObjectVersion ListTagsForResource TagResource "
-    "UntagResource"
-)
-_OWN_KEY = (
-    "EnableKeyRotation DisableKeyRotation PutKeyPolicy ScheduleKeyDeletion UpdateKeyDescription UntagResource "
-    "EnableKey DisableKey"
-)
-_ZONE = (
-    "CreateHostedZone DeleteHostedZone UpdateHostedZoneComment AssociateVPCWithHostedZone "
-    "ChangeResourceRecordSets ChangeTagsForResource Get* List*"
+    "PutEncryptionConfiguration DeleteObject DeleteObjectVersion ListTagsForResource TagResource UntagResource"
 )
 _MANAGED = (
     "AmazonEKSClusterPolicy",
@@ -60,30 +76,29 @@ _MANAGED = (
 _LINKED_SERVICES = ("eks", "eks-nodegroup", "autoscaling", "spot", "elasticfilesystem")
 
 
-def policy(config: ClusterConfig, account: str) -> dict[str, Any]:
+def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, Any]:
     """What the user who runs `pdj aws` needs, as narrow as each service lets us name it."""
     name, region = config.cluster_name, config.region
     aws = f"arn:{partition(region)}"
-    roles = f"{aws}:iam::{account}:role/{name}-*"
-    here = {"StringEquals": {"aws:RequestedRegion": region}}
+    role = f"{aws}:iam::{account}:role"
+    here = f"{region}:{account}"
     statements = [
-        _allow("Stack", "cloudformation", _STACK, f"{aws}:cloudformation:{region}:{account}:stack/{name}/*"),
-        _allow("Look", "ec2", "Describe*", "*"),
-        _allow("LookForBalancers", "elasticloadbalancing", "DescribeLoadBalancers", "*"),
-        _allow("Network", "ec2", _NETWORK, "*", when=here),
-        _allow("Cluster", "eks", _CLUSTER, *(f"{aws}:eks:{region}:{account}:{what}" for what in _eks(name))),
-        _allow("Roles", "iam", _ROLES, roles),
-        _allow("RolePolicies", "iam", "AttachRolePolicy DetachRolePolicy", roles, when=_only_managed(aws)),
-        _allow("DataPolicy", "iam", "PutRolePolicy DeleteRolePolicy", f"{aws}:iam::{account}:role/{name}-NodeRole-*"),
-        _allow("PassRoles", "iam", "PassRole", roles, when=_passed_to("eks", "ec2", "pods.eks")),
-        _allow("ServiceRoles", "iam", "CreateServiceLinkedRole", f"{aws}:iam::{account}:role/*", when=_linked()),
-        _allow("Files", "elasticfilesystem", _FILES, "*", when=here),
-        _allow("Bucket", "s3", _BUCKET, f"{aws}:s3:::{name.lower()}-*"),
-        _allow("NewKey", "kms", "CreateKey TagResource", "*", when=here),
-        _allow("OwnKey", "kms", _OWN_KEY, "*", when={"StringEquals": {f"aws:ResourceTag/{OWNER_TAG}": name}}),
-        _allow("UseKey", "kms", "DescribeKey CreateGrant Get* List*", _key(config, account, aws)),
-        _allow("Names", "route53", _ZONE, "*"),
+        _allow("Stack", {"cloudformation": _STACK}, f"{aws}:cloudformation:{here}:stack/{name}/*"),
+        _allow("Look", _LOOK, "*"),
+        _allow("ByCloudFormation", _made_by_cloudformation(config), "*", when=_called_via("cloudformation")),
+        _allow("Cluster", {"eks": _CLUSTER}, *(f"{aws}:eks:{here}:{what}" for what in _eks(name))),
+        _allow("Roles", {"iam": _ROLES}, f"{role}/{name}-*"),
+        _allow("Managed", {"iam": "AttachRolePolicy DetachRolePolicy"}, f"{role}/{name}-*", when=_only_managed(aws)),
+        _allow("DataPolicy", {"iam": "PutRolePolicy DeleteRolePolicy"}, f"{role}/{name}-NodeRole-*"),
+        _allow("PassRoles", {"iam": "PassRole"}, f"{role}/{name}-*", when=_passed_to(region)),
+        _allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, f"{role}/aws-service-role/*", when=_linked()),
+        _allow("Bucket", {"s3": _BUCKET}, f"{aws}:s3:::{name.lower()}-*"),
     ]
+    if config.kms_key_arn:
+        statements.append(_allow("OwnKey", {"kms": "DescribeKey CreateGrant"}, config.kms_key_arn))
+    if s3_uri:
+        template = f"{aws}:s3:::{'/'.join(place(s3_uri, name))}"
+        statements.append(_allow("Template", {"s3": "PutObject GetObject"}, template))
     return {"Version": "2012-10-17", "Statement": statements}
 
 
@@ -93,14 +108,21 @@ def partition(region: str) -> str:
     return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
-def _allow(sid: str, service: str, actions: str, *resources: str, when: Statement | None = None) -> Statement:
+def _allow(sid: str, actions: dict[str, str], *resources: str, when: Statement | None = None) -> Statement:
     statement: Statement = {
         "Sid": sid,
         "Effect": "Allow",
-        "Action": [f"{service}:{action}" for action in actions.split()],
+        "Action": [f"{service}:{action}" for service, names in actions.items() for action in names.split()],
         "Resource": list(resources),
     }
     return {**statement, "Condition": when} if when else statement
+
+
+def _made_by_cloudformation(config: ClusterConfig) -> dict[str, str]:
+    """No key is made where the user has one."""
+    return {
+        service: names for service, names in _BY_CLOUDFORMATION.items() if service != "kms" or not config.kms_key_arn
+    }
 
 
 def _eks(name: str) -> list[str]:
@@ -108,16 +130,17 @@ def _eks(name: str) -> list[str]:
     return [f"cluster/{name}", *(f"{kind}/{name}/*" for kind in kinds)]
 
 
-def _key(config: ClusterConfig, account: str, aws: str) -> str:
-    return config.kms_key_arn or f"{aws}:kms:{config.region}:{account}:key/*"
+def _called_via(service: str) -> Statement:
+    return {"ForAnyValue:StringEquals": {"aws:CalledVia": f"{service}.amazonaws.com"}}
 
 
 def _only_managed(aws: str) -> Statement:
     return {"ArnEquals": {"iam:PolicyARN": [f"{aws}:iam::aws:policy/{name}" for name in _MANAGED]}}
 
 
-def _passed_to(*services: str) -> Statement:
-    return {"StringEquals": {"iam:PassedToService": [f"{service}.amazonaws.com" for service in services]}}
+def _passed_to(region: str) -> Statement:
+    ec2 = "ec2.amazonaws.com.cn" if region.startswith("cn-") else "ec2.amazonaws.com"
+    return {"StringEquals": {"iam:PassedToService": ["eks.amazonaws.com", ec2, "pods.eks.amazonaws.com"]}}
 
 
 def _linked() -> Statement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from .config import ZONES_AT_MOST, ClusterConfig
@@ -20,6 +20,12 @@ SETTING_OF = {
     "VpcCidr": "vpcCIDR",
     "KmsKeyArn": "kmsKeyArn",
     "FileSystemId": "fileSystemId",
+}
+# What a node group is made with: a change replaces it.
+NEW_NODES = {
+    "InstanceType": "workerInstanceType",
+    "CapacityType": "workerSpot",
+    "NodesInEveryZone": "availabilityZones",
 }
 # The deletion policies of what holds data: the file system and the bucket, and nothing else.
 _DATA_GOES = "DeletionPolicy: Delete"
@@ -58,6 +64,21 @@ def parameters(config: ClusterConfig, second_zone: str = "", administrator: str 
     }
 
 
+def as_deployed(config: ClusterConfig, deployed: Mapping[str, str]) -> ClusterConfig:
+    """The settings that cost money, as the stack has them and not as cluster.yaml would have them."""
+    if "WorkerCount" not in deployed:
+        return config
+    return config.model_copy(
+        update={
+            "worker_count": int(deployed["WorkerCount"]),
+            "worker_instance_type": deployed["InstanceType"],
+            "worker_spot": deployed["CapacityType"] == "SPOT",
+            "worker_disk_size": int(deployed["DiskSize"]),
+            "kms_key_arn": deployed["KmsKeyArn"],
+        }
+    )
+
+
 def template(values: Parameters) -> str:
     """The template with these values as defaults: what is sent, and what stack.yaml shows."""
     text = files(__package__).joinpath("template.yaml").read_text(encoding="utf-8")
@@ -66,9 +87,10 @@ def template(values: Parameters) -> str:
     return text
 
 
-def keeping_data(template_text: str) -> str:
-    """The same template, but deleting the stack leaves the file system and the bucket."""
-    return template_text.replace(_DATA_GOES, _DATA_STAYS)
+def keeping_data(template_text: str, keep: bool = True) -> str:
+    """The same template, but deleting the stack leaves the file system and the bucket, or takes them along."""
+    policies = (_DATA_GOES, _DATA_STAYS) if keep else (_DATA_STAYS, _DATA_GOES)
+    return template_text.replace(*policies)
 
 
 def subnet_cidrs(vpc_cidr: str) -> Sequence[str]:

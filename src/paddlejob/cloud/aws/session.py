@@ -46,17 +46,23 @@ class Aws:
 
     def call(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
         """One request, with its errors in words."""
-        client = self.client(service)
+        client = self._client_for(service, operation)
         with translated(f"{service}:{operation}"):
             answer: dict[str, Any] = getattr(client, operation)(**request)
             return answer
 
-    def items(self, service: str, operation: str, key: str, **request: Any) -> list[dict[str, Any]]:
+    def items(self, service: str, operation: str, key: str, **request: Any) -> list[Any]:
         """The items of every page of a list."""
-        client = self.client(service)
+        client = self._client_for(service, operation)
         with translated(f"{service}:{operation}"):
             pages = client.get_paginator(operation).paginate(**request)
             return [item for page in pages for item in page.get(key) or []]
+
+    def _client_for(self, service: str, operation: str) -> Any:
+        client = self.client(service)
+        if not hasattr(client, operation):
+            raise NotPossible(f"this boto3 does not know {service}:{operation}; pip install --upgrade 'paddlejob[aws]'")
+        return client
 
     def account(self) -> str:
         return str(self.call("sts", "get_caller_identity")["Account"])

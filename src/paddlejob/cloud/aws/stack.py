@@ -10,7 +10,7 @@ from typing import Any
 
 from paddlejob.errors import NotPossible
 
-from .events import Event, advice, first_failure, of_this_operation
+from .events import SOUND, Event, advice, first_failure, of_this_operation
 from .refusals import Disturbed, Refused
 from .render import Parameters
 from .session import Aws
@@ -40,7 +40,7 @@ class StackState:
     @property
     def sound(self) -> bool:
         """Whether the stack can be updated as it is."""
-        return self.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
+        return self.status in SOUND
 
     @property
     def ours(self) -> bool:
@@ -57,6 +57,8 @@ class Stack:
     pause: float = 5.0
     patience: int = 60
     sleep: Callable[[float], None] = time.sleep
+    at_work: bool = False
+    """Whether CloudFormation may be at work for us, so that it goes on if we are interrupted."""
     _last_seen: str | None = field(default=None, repr=False)
 
     def find(self) -> StackState | None:
@@ -79,17 +81,40 @@ class Stack:
         state = self.find()
         self._last_seen = self._newest_event(state.id) if state else None
         token = f"pdj-{uuid.uuid4()}"
-        self.aws.call("cloudformation", operation, StackName=self.name, ClientRequestToken=token, **request)
+        self.at_work = True
+        try:
+            self.aws.call("cloudformation", operation, StackName=self.name, ClientRequestToken=token, **request)
+        except Refused:
+            self.at_work = False
+            raise
 
     def follow(self, stack_id: str | None = None) -> tuple[StackState, Event | None]:
         """Tell events until the operation has ended: the state then, and the first failure if there was one."""
+        self.at_work = True
         target = stack_id or self._describe(self.name).id
         told: list[Event] = []
         while True:
             state = self._look_patiently(target, told)
             if not state.busy:
+                self.at_work = False
                 return state, first_failure(told)
             self.sleep(self.pause)
+
+    def resources(self) -> dict[str, str]:
+        """What the stack holds now: the id of each thing by its name in the template. A stack whose creation has
+        failed has no outputs, but it has these."""
+        summaries = self.aws.items(
+            "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=self.name
+        )
+        return {
+            item["LogicalResourceId"]: item["PhysicalResourceId"]
+            for item in summaries
+            if item.get("PhysicalResourceId") and item["ResourceStatus"] != "DELETE_COMPLETE"
+        }
+
+    def was_complete(self) -> bool:
+        """Whether it has ever been complete, as its events of the last 90 days tell."""
+        return any(event.completes_operation() for event in self._events(self.name))
 
     def _look(self, stack_id: str, told: list[Event]) -> StackState:
         # The state is read before the events, so that no event of a finished operation is missed.

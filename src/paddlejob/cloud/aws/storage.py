@@ -59,6 +59,11 @@ def claim() -> dict[str, Any]:
     }
 
 
+def facts(file_system_id: str, region: str) -> dict[str, str]:
+    server = dns_name(file_system_id, region)
+    return {"fileSystem": file_system_id, "server": server, "mount": mount_command(file_system_id, region)}
+
+
 def mount_command(file_system_id: str, region: str) -> str:
     """How the document looks at the results, from a node."""
     return f"mkdir -p efs && sudo mount -t nfs4 -o {MOUNT_OPTIONS} {dns_name(file_system_id, region)}:/ efs"

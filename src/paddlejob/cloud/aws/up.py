@@ -26,7 +26,10 @@ def as_text(template: str) -> dict[str, str]:
 def up(
     stack: Stack, config: ClusterConfig, publish: Publish = as_text, rollback: bool = False
 ) -> tuple[StackState, bool]:
-    """Create or update the stack and wait for it. The state then, and whether anything was changed."""
+    """Create or update the stack and wait for it. The state then, and whether anything was changed.
+
+    Without `rollback`, what a failed creation has made stays, and the next `up` goes on from there.
+    """
     state = settle(stack, stack.find())
     values = resolved(stack.aws, config, state)
     request: dict[str, Any] = {
@@ -34,29 +37,31 @@ def up(
         "Parameters": as_list(values),
         "Capabilities": ["CAPABILITY_IAM"],
         "Tags": [{"Key": OWNER_TAG, "Value": config.cluster_name}],
-        "DisableRollback": not rollback,
     }
     if state is None:
         if config.worker_count == 0:
             raise BadInput("workerCount: is 0, and the add-ons need a node at first; use 1, and `scale 0` later")
-        stack.start("create_stack", EnableTerminationProtection=True, **request)
-    elif not started_update(stack, **request):
-        return state, False
+        stack.start("create_stack", EnableTerminationProtection=True, DisableRollback=not rollback, **request)
+    else:
+        _announce_new_nodes(stack, state, values)
+        if not started_update(stack, state, **request):
+            return state, False
     return finished(stack), True
 
 
-def scale(stack: Stack, count: int) -> tuple[StackState, bool]:
-    """Change the number of nodes and nothing else."""
+def scale(stack: Stack, count: int, accepted: Callable[[], None] = lambda: None) -> tuple[StackState, bool]:
+    """Change the number of nodes and nothing else. `accepted` is called when AWS has taken the request, so that
+    the number is written down even if nobody waits for the end."""
     state = _standing(stack)
     most = int(state.parameters["MaxWorkerCount"])
     if not 0 <= count <= most:
         raise BadInput(f"workerCount: is {count}, outside 0 to {most}; raise maxWorkerCount in cluster.yaml and run up")
     changes = changed_only(state.parameters, WorkerCount=str(count))
-    if not started_update(
-        stack, UsePreviousTemplate=True, Parameters=changes, Capabilities=["CAPABILITY_IAM"], DisableRollback=True
-    ):
-        return state, False
-    return finished(stack), True
+    changed = started_update(
+        stack, state, UsePreviousTemplate=True, Parameters=changes, Capabilities=["CAPABILITY_IAM"]
+    )
+    accepted()
+    return (finished(stack), True) if changed else (state, False)
 
 
 def settle(stack: Stack, state: StackState | None) -> StackState | None:
@@ -81,10 +86,15 @@ def settle(stack: Stack, state: StackState | None) -> StackState | None:
     return state
 
 
-def started_update(stack: Stack, **request: Any) -> bool:
-    """Start an update; False where CloudFormation says that there is nothing to do."""
+def started_update(stack: Stack, state: StackState, **request: Any) -> bool:
+    """Start an update; False where CloudFormation says that there is nothing to do.
+
+    The update of a complete cluster is undone where it fails, so that the cluster is never worse than before, and
+    because CloudFormation exchanges nothing (nodes of another type) with rollback disabled. A cluster whose creation
+    has failed can only go on with rollback disabled.
+    """
     try:
-        stack.start("update_stack", **request)
+        stack.start("update_stack", DisableRollback=not state.sound, **request)
     except Refused as no:
         if no.code == "ValidationError" and "No updates are to be performed" in no.said:
             return False
@@ -96,11 +106,26 @@ def finished(stack: Stack) -> StackState:
     state, failure = stack.follow()
     if state.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
         return state
-    stays = "" if "ROLLBACK" in state.status else "what was made stays and costs; "
-    raise NotPossible(
-        f"{in_words(state, failure)}\n{stays}change that and run `pdj aws up` again: it goes on from there, or "
-        "`pdj aws destroy`"
-    )
+    raise NotPossible(f"{in_words(state, failure)}\n{_AFTERWARDS.get(state.status, _STAYS)}")
+
+
+_STAYS = (
+    "what was made stays and costs; change that and run `pdj aws up` again: it goes on from there, or `pdj aws destroy`"
+)
+_AFTERWARDS = {
+    "ROLLBACK_COMPLETE": "what was made is gone again; change that and run `pdj aws up` again",
+    "UPDATE_ROLLBACK_COMPLETE": "the cluster is as it was before; change that and run the same command again",
+}
+
+
+def _announce_new_nodes(stack: Stack, state: StackState, values: render.Parameters) -> None:
+    changed = [
+        setting
+        for name, setting in render.NEW_NODES.items()
+        if name in state.parameters and state.parameters[name] != values[name]
+    ]
+    if changed:
+        stack.say(f"{', '.join(changed)} changed: new nodes are made, then the old ones go, with the pods on them")
 
 
 def resolved(aws: Aws, config: ClusterConfig, state: StackState | None) -> render.Parameters:

@@ -1,0 +1,117 @@
+"""Test-only: rules of CloudFormation that moto lacks.
+
+It knows no termination protection, no RetainResources, no deletion that fails (it loses such a stack), no
+RollbackStack, and not which updates go with rollback disabled. What a rule refuses is refused in AWS's own words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from moto.cloudformation.exceptions import ValidationError
+from moto.cloudformation.models import CloudFormationBackend, Event, Stack
+from moto.cloudformation.responses import CloudFormationResponse
+from moto.core.responses import EmptyResult
+
+from .moto_eks import EksNodegroup
+
+_NOT_TERMINAL = (
+    "This stack is currently in a non-terminal [{0}] state. To update the stack from this state, please use the "
+    "disable-rollback parameter with update-stack API. To rollback to the last known good state, use the "
+    "rollback-stack API"
+)
+
+
+def obey(patch: pytest.MonkeyPatch) -> None:
+    """Make moto's stacks keep to the rules."""
+    _deletion(patch, CloudFormationBackend.delete_stack)
+    _updates(patch, CloudFormationResponse.update_stack)
+    for rule in (update_termination_protection, rollback_stack, delete_stack):
+        patch.setattr(CloudFormationResponse, rule.__name__, rule, raising=False)
+    patch.setattr(Stack, "stack_resources", property(_what_is_there))
+    patch.setattr(CloudFormationResponse, "_validate_different_update", _refuse_an_update_without_change)
+
+
+def _what_is_there(self: Stack) -> list[Any]:
+    """moto would make again what has been deleted, just by listing it."""
+    return [one for one in self.resource_map._parsed_resources.values() if hasattr(one, "physical_resource_id")]
+
+
+def _deletion(patch: pytest.MonkeyPatch, plainly: Any) -> None:
+    def delete(self: CloudFormationBackend, name_or_stack_id: str) -> None:
+        stack = self.get_stack(name_or_stack_id)
+        if stack.enable_termination_protection:
+            raise ValidationError(
+                message=f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled"
+            )
+        try:
+            plainly(self, stack.stack_id)
+        except Exception as error:
+            self.stacks[stack.stack_id] = stack
+            _deletion_failed(stack, str(error))
+
+    patch.setattr(CloudFormationBackend, "delete_stack", delete)
+
+
+def _deletion_failed(stack: Stack, why: str) -> None:
+    described = stack.resource_map._resource_json_map
+    left = [name for name in stack.resource_map._parsed_resources if name in described]
+    for name in left:
+        kind = described[name]["Type"]
+        stack.events.append(Event(stack.stack_id, stack.name, name, name, kind, "DELETE_FAILED", why, None))
+    stack.status = "DELETE_FAILED"
+    stack._add_stack_event("DELETE_FAILED", resource_status_reason=f"The following resource(s) failed: {left}")
+
+
+def delete_stack(self: CloudFormationResponse) -> EmptyResult:
+    stack = self.cloudformation_backend.get_stack(self._get_param("StackName"))
+    retained = self._get_param("RetainResources", [])
+    left = stack.resource_map._parsed_resources
+    if retained and stack.status != "DELETE_FAILED":
+        raise ValidationError(message="RetainResources may be given for a stack that is DELETE_FAILED")
+    if not set(retained) <= set(left):
+        raise ValidationError(
+            message="The specified resources to retain must be in a valid state. Do not specify resources that are "
+            "in the DELETE_COMPLETE state."
+        )
+    for name in retained:
+        del left[name]
+    self.cloudformation_backend.delete_stack(stack.stack_id)
+    return EmptyResult()
+
+
+def _updates(patch: pytest.MonkeyPatch, plainly: Any) -> None:
+    def update_stack(self: CloudFormationResponse) -> Any:
+        status = self.cloudformation_backend.get_stack(self._get_param("StackName")).status
+        disabled = self._get_bool_param("DisableRollback", False)
+        if status in ("CREATE_FAILED", "UPDATE_FAILED") and not disabled:
+            raise ValidationError(message=_NOT_TERMINAL.format(status))
+        patch.setattr(EksNodegroup, "rollback_disabled", disabled)
+        return plainly(self)
+
+    patch.setattr(CloudFormationResponse, "update_stack", update_stack)
+
+
+def rollback_stack(self: CloudFormationResponse) -> EmptyResult:
+    """To the last complete state, which a stack of moto's always has."""
+    stack = self.cloudformation_backend.get_stack(self._get_param("StackName"))
+    stack._add_stack_event("UPDATE_ROLLBACK_IN_PROGRESS", resource_status_reason="User Initiated")
+    stack.status = "UPDATE_ROLLBACK_COMPLETE"
+    stack._add_stack_event("UPDATE_ROLLBACK_COMPLETE")
+    return EmptyResult()
+
+
+def update_termination_protection(self: CloudFormationResponse) -> EmptyResult:
+    stack = self.cloudformation_backend.get_stack(self._get_param("StackName"))
+    stack.enable_termination_protection = self._get_bool_param("EnableTerminationProtection")
+    return EmptyResult()
+
+
+def _refuse_an_update_without_change(
+    _: CloudFormationResponse, parameters: list[dict[str, Any]], template: str, stack: Stack
+) -> None:
+    """moto compares a list parameter's text with its parts, and so never sees that nothing has changed."""
+    given = {p["ParameterKey"]: p["ParameterValue"] for p in parameters if "ParameterValue" in p}
+    if stack.template == template and all(stack.parameters.get(name) == value for name, value in given.items()):
+        raise ValidationError(stack.name, message="No updates are to be performed.")

@@ -1,0 +1,90 @@
+"""A cluster that stands is changed: what is brought along, what is exchanged, what is refused; with moto as AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlejob.errors import BadInput
+
+from .asked import change, client, inventory, node_group, stack_state
+
+pytestmark = pytest.mark.usefixtures("made", "initialised")
+Made = dict[str, dict[str, Any]]
+Pdj = Callable[..., str]
+
+
+def test_up_again_changes_nothing(pdj: Pdj) -> None:
+    pdj("up")
+    before = inventory()
+    assert "nothing was to be changed" in pdj("up")
+    assert inventory() == before
+
+
+def test_one_node_becomes_three_by_editing_the_file_or_by_scale(pdj: Pdj, tmp_path: Path) -> None:
+    pdj("up")
+    change(tmp_path, "workerCount: 1", "workerCount: 3")
+    pdj("up")
+    assert node_group()["scalingConfig"] == {"minSize": 0, "desiredSize": 3, "maxSize": 10}
+    assert "has 2 nodes" in pdj("scale", "2")
+    assert node_group()["scalingConfig"]["desiredSize"] == 2
+    assert "workerCount: 2\n" in (tmp_path / "cluster.yaml").read_text()
+
+
+def test_another_instance_type_exchanges_the_nodes_and_says_so_first(pdj: Pdj, tmp_path: Path) -> None:
+    """CloudFormation exchanges nothing with rollback disabled, so that this update must not ask for that."""
+    pdj("up")
+    change(tmp_path, "workerInstanceType: m5.xlarge", "workerInstanceType: g4dn.xlarge")
+    change(tmp_path, "workerSpot: false", "workerSpot: true")
+    said = pdj("up")
+    assert "workerInstanceType, workerSpot changed: new nodes are made, then the old ones go" in said
+    assert (node_group()["instanceTypes"], node_group()["capacityType"]) == (["g4dn.xlarge"], "SPOT")
+    assert node_group()["amiType"] == "AL2023_x86_64_NVIDIA"
+    assert "install NVIDIA's device plugin" in said
+
+
+@pytest.mark.parametrize("status", ["CREATE_FAILED", "UPDATE_FAILED"])
+def test_up_goes_on_from_a_creation_that_failed_even_if_it_is_asked_to_roll_back(
+    pdj: Pdj, tmp_path: Path, status: str
+) -> None:
+    """In these states CloudFormation takes an update only with rollback disabled."""
+    pdj("up")
+    stack_state(status)
+    change(tmp_path, "workerCount: 1", "workerCount: 2")
+    assert "cluster paddle-cluster is up\n" in pdj("up", "--rollback")
+    assert node_group()["scalingConfig"]["desiredSize"] == 2
+
+
+def test_scaling_above_the_most_says_where_to_raise_it(pdj: Pdj) -> None:
+    pdj("up")
+    with pytest.raises(BadInput, match="outside 0 to 10; raise maxWorkerCount"):
+        pdj("scale", "11")
+    assert node_group()["scalingConfig"]["desiredSize"] == 1
+
+
+def test_what_would_replace_the_cluster_is_refused(pdj: Pdj, tmp_path: Path) -> None:
+    pdj("up")
+    change(tmp_path, "vpcCIDR: 10.0.0.0/16", "vpcCIDR: 10.1.0.0/16")
+    change(tmp_path, "[us-west-2a]", "[us-west-2b]")
+    with pytest.raises(BadInput) as refused:
+        pdj("up")
+    assert "availabilityZones: is us-west-2b, but the cluster has us-west-2a" in str(refused.value)
+    assert "vpcCIDR: is 10.1.0.0/16, but the cluster has 10.0.0.0/16" in str(refused.value)
+
+
+def test_whoever_runs_up_later_does_not_take_the_cluster_from_its_administrator(
+    pdj: Pdj, made: Made, tmp_path: Path
+) -> None:
+    first = "arn:aws:iam::123456789012:role/first"
+    with (tmp_path / "cluster.yaml").open("a") as file:
+        file.write(f"administratorArn: {first}\n")
+    pdj("up")
+    change(tmp_path, f"administratorArn: {first}\n", "")
+    change(tmp_path, "workerCount: 1", "workerCount: 3")
+    pdj("up")
+    assert [entry["PrincipalArn"] for name, entry in made.items() if "AccessEntry" in name] == [first]
+    (stack,) = client("cloudformation").describe_stacks(StackName="paddle-cluster")["Stacks"]
+    assert {"ParameterKey": "AdministratorArn", "ParameterValue": first} in stack["Parameters"]

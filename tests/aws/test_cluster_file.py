@@ -1,0 +1,111 @@
+"""The file cluster.yaml itself: written, read, changed, and broken in every way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from paddlejob.cloud.aws.assets import Assets
+from paddlejob.cloud.aws.config import ClusterConfig
+from paddlejob.errors import BadInput, NotPossible
+
+Configured = Callable[..., ClusterConfig]
+
+
+def test_what_init_writes_is_what_load_reads(tmp_path: Path, configured: Configured) -> None:
+    config = configured(
+        clusterName="on",
+        keyName="my key: 1",
+        kmsKeyArn="arn:aws:kms:us-west-2:123456789012:key/abc",
+        workerInstanceType="g4dn.xlarge",
+        workerSpot=True,
+        workerCount=2,
+    )
+    Assets(tmp_path).init(config)
+    assert Assets(tmp_path).load() == config
+
+
+def test_init_never_overwrites_an_edited_file(tmp_path: Path, configured: Configured) -> None:
+    Assets(tmp_path).init(configured())
+    with pytest.raises(BadInput, match="is there already"):
+        Assets(tmp_path).init(configured())
+
+
+def test_scaling_changes_one_number_and_no_comment(tmp_path: Path, configured: Configured) -> None:
+    assets = Assets(tmp_path)
+    assets.init(configured())
+    before = assets.cluster_yaml.read_text().replace("workerCount: 1\n", "workerCount:   1   # few\n", 1)
+    assets.cluster_yaml.write_text(before)
+    after = assets.with_worker_count(3)
+    assert after == before.replace("workerCount:   1   # few", "workerCount: 3   # few")
+
+
+def test_scaling_adds_the_number_where_there_was_none(tmp_path: Path) -> None:
+    assets = Assets(tmp_path)
+    assets.cluster_yaml.write_text(GOOD)
+    assert assets.with_worker_count(3) == f"{GOOD}workerCount: 3\n"
+
+
+def test_a_file_that_cannot_be_changed_by_a_program_is_left_to_the_user(tmp_path: Path) -> None:
+    assets = Assets(tmp_path)
+    assets.cluster_yaml.write_text("{clusterName: paddle, region: us-west-2, availabilityZones: [us-west-2a]}\n")
+    with pytest.raises(BadInput, match=r"write `workerCount: 3` there yourself, and run `pdj aws up`"):
+        assets.with_worker_count(3)
+
+
+GOOD = "clusterName: paddle\nregion: us-west-2\navailabilityZones: [us-west-2a]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [\n", ":2:1: this is not YAML: did not find expected node content"),
+        ("clusterName: paddle\n\tregion: us-west-2\n", ":2:1: this is not YAML: found a tab character"),
+        (f"{GOOD}---\n{GOOD}", ":4:1: this is not YAML: but found another document"),
+        ("clusterName: !!python/object/apply:os.getpid []\n", ":1:14: this is not YAML: could not determine"),
+        ("", ": holds no settings; make it with `pdj aws init`"),
+        ("- clusterName: paddle\n", ": holds no settings"),
+        ("just words\n", ": holds no settings"),
+        (f"{GOOD}region: us-east-1\n", ":4: region: is in line 2 already; remove one of them"),
+        (f"{GOOD}1: 2\n", ":4: 1: is no setting; remove it"),
+        (f"{GOOD}cluster_name: paddle\n", ":4: cluster_name: is no setting; did you mean clusterName?"),
+        (f"{GOOD}workerCount:\n", ":4: workerCount: is empty; give it a value"),
+    ],
+)
+def test_a_broken_file_is_said_plainly_with_the_line(tmp_path: Path, text: str, said: str) -> None:
+    Assets(tmp_path).cluster_yaml.write_text(text)
+    with pytest.raises(BadInput) as refused:
+        Assets(tmp_path).load()
+    assert str(refused.value).startswith(f"{tmp_path}/cluster.yaml{said}")
+    assert "\n" not in str(refused.value)
+
+
+def test_all_faults_of_a_file_come_at_once_and_each_with_its_line(tmp_path: Path) -> None:
+    text = GOOD.replace("us-west-2a", "us-east-1a") + "# nodes\nworkerCount: 11\nworkerSpot: maybe\n"
+    Assets(tmp_path).cluster_yaml.write_text(text)
+    with pytest.raises(BadInput) as refused:
+        Assets(tmp_path).load()
+    places = [line.removeprefix(f"{tmp_path}/cluster.yaml:").split(": ")[:2] for line in str(refused.value).split("\n")]
+    assert places == [["3", "availabilityZones"], ["5", "workerCount"], ["6", "workerSpot"]]
+
+
+def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="run `pdj aws init` first"):
+        Assets(tmp_path).load()
+    Assets(tmp_path).cluster_yaml.write_bytes(b"clusterName: \xff\n")
+    with pytest.raises(BadInput, match="is not text: invalid start byte at byte 13"):
+        Assets(tmp_path).load()
+    Assets(tmp_path).cluster_yaml.unlink()
+    Assets(tmp_path).cluster_yaml.mkdir()
+    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
+        Assets(tmp_path).load()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, configured: Configured) -> None:
+    (tmp_path / "taken").write_text("a file where a directory should be")
+    with pytest.raises(NotPossible, match="cannot be written: "):
+        Assets(tmp_path / "taken").init(configured())
+    Assets(tmp_path).init(configured())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.yaml", "taken"]

@@ -1,0 +1,203 @@
+"""Taking down a cluster that is not whole, or that someone else holds on to: no data goes that was to be kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlejob.cloud.aws.destroy import destroy
+from paddlejob.cloud.aws.stack import Stack, StackState
+
+from .scripted import Script, message
+
+START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
+DELETING = ("paddle-cluster", "DELETE_IN_PROGRESS", "User Initiated")
+COMPLETE = ("paddle-cluster", "CREATE_COMPLETE", "")
+TEMPLATE = "A:\n  DeletionPolicy: Delete\nB:\n  DeletionPolicy: Delete\n"
+KEEPING = TEMPLATE.replace("Delete\n", "Retain\n")
+
+
+def now(stack: Stack, aws: Script, status: str, **parameters: str) -> StackState:
+    aws.stack_is(status, **parameters)
+    state = stack.find()
+    assert state
+    return state
+
+
+def deleted(aws: Script, before: str = "CREATE_COMPLETE", **request: Any) -> None:
+    """The stack is deleted by a request with these parts."""
+    aws.takes("update_termination_protection", EnableTerminationProtection=False)
+    aws.stack_is(before)
+    aws.tells()
+    aws.takes("delete_stack", **request)
+    aws.stack_is("DELETE_COMPLETE")
+    aws.tells(DELETING)
+
+
+def kept_by_an_update(aws: Script, before: str, after: str = "UPDATE_COMPLETE", template: str = KEEPING) -> None:
+    aws.has_template(TEMPLATE if template == KEEPING else KEEPING)
+    aws.stack_is(before)
+    aws.tells()
+    aws.takes("update_stack", TemplateBody=template, DisableRollback=False, Tags=None)
+    aws.stack_is("UPDATE_IN_PROGRESS")
+    aws.stack_is(after)
+    aws.tells(("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"))
+
+
+def test_data_is_kept_by_an_update_of_the_deletion_policies(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "CREATE_COMPLETE")
+        aws.holds("FileSystem", "Bucket", "Vpc")
+        kept_by_an_update(aws, "CREATE_COMPLETE")
+        deleted(aws, "UPDATE_COMPLETE")
+        assert destroy(stack, state, keep_data=True)
+
+
+def test_where_the_policies_cannot_be_changed_nothing_is_deleted(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "CREATE_COMPLETE")
+        aws.holds("FileSystem")
+        kept_by_an_update(aws, "CREATE_COMPLETE", after="UPDATE_ROLLBACK_COMPLETE")
+        said = message(lambda: destroy(stack, state, keep_data=True))
+    assert "the cluster is as it was before; change that and run the same command again" in said
+
+
+def test_of_a_half_deleted_stack_what_is_left_of_the_data_is_retained(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "DELETE_FAILED")
+        aws.holds("FileSystem", "Vpc", gone=("Bucket",))
+        deleted(aws, "DELETE_FAILED", RetainResources=["FileSystem"])
+        assert destroy(stack, state, keep_data=True)
+
+
+def test_a_failed_update_of_a_cluster_that_was_complete_is_rolled_back_first(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "UPDATE_FAILED")
+        aws.holds("FileSystem", "Bucket")
+        aws.tells(START, COMPLETE)
+        aws.stack_is("UPDATE_FAILED")
+        aws.tells()
+        aws.takes("rollback_stack")
+        aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
+        aws.tells(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
+        kept_by_an_update(aws, "UPDATE_ROLLBACK_COMPLETE")
+        deleted(aws, "UPDATE_COMPLETE")
+        assert destroy(stack, state, keep_data=True)
+
+
+def test_a_failed_update_of_a_cluster_that_never_was_complete_is_not_rolled_back_to_nothing(stack: Stack) -> None:
+    """RollbackStack deletes a stack that has no complete state to go back to, and its data with it."""
+    with Script(stack) as aws:
+        state = now(stack, aws, "UPDATE_FAILED")
+        aws.holds("FileSystem")
+        aws.tells(START, ("Nodes", "CREATE_FAILED", "no capacity"), ("paddle-cluster", "CREATE_FAILED", ""))
+        said = message(lambda: destroy(stack, state, keep_data=True))
+    assert "is UPDATE_FAILED, and CloudFormation can keep no data of such a stack; run `pdj aws up`" in said
+
+
+@pytest.mark.parametrize("status", ["CREATE_FAILED", "ROLLBACK_FAILED"])
+def test_data_of_a_cluster_that_failed_to_be_made_is_not_deleted_where_it_was_to_be_kept(
+    stack: Stack, status: str
+) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, status)
+        aws.holds("Bucket")
+        assert f"is {status}, and CloudFormation can keep no data" in message(lambda: destroy(stack, state, True))
+
+
+def test_where_there_is_no_data_there_is_nothing_to_keep(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "ROLLBACK_COMPLETE")
+        aws.holds("Vpc", gone=("FileSystem", "Bucket"))
+        deleted(aws, "ROLLBACK_COMPLETE")
+        destroy(stack, state, keep_data=True)
+
+
+def test_an_update_whose_rollback_failed_is_finished_before_data_is_kept(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "UPDATE_ROLLBACK_FAILED")
+        aws.holds("FileSystem")
+        aws.stack_is("UPDATE_ROLLBACK_FAILED")
+        aws.tells()
+        aws.takes("continue_update_rollback")
+        aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
+        aws.tells(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
+        kept_by_an_update(aws, "UPDATE_ROLLBACK_COMPLETE")
+        deleted(aws, "UPDATE_COMPLETE")
+        assert destroy(stack, state, keep_data=True)
+
+
+def test_run_again_after_the_policies_were_changed_it_goes_on_with_the_deletion(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "UPDATE_COMPLETE", KeepData="yes")
+        aws.holds("FileSystem")
+        deleted(aws, "UPDATE_COMPLETE")
+        assert destroy(stack, state, keep_data=True)
+
+
+def test_who_changes_the_mind_after_an_interrupted_keep_data_does_not_pay_for_what_stays(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "UPDATE_COMPLETE", KeepData="yes")
+        kept_by_an_update(aws, "UPDATE_COMPLETE", template=TEMPLATE)
+        aws.holds("FileSystem")
+        deleted(aws, "UPDATE_COMPLETE")
+        assert not destroy(stack, state)
+
+
+def test_where_data_stays_in_any_case_the_bucket_is_not_emptied_and_that_is_told(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "DELETE_FAILED", KeepData="yes")
+        deleted(aws, "DELETE_FAILED")
+        assert destroy(stack, state)
+
+
+def test_a_deletion_under_way_is_followed_and_not_begun_again(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "DELETE_IN_PROGRESS")
+        aws.stack_is("DELETE_COMPLETE")
+        aws.tells(DELETING)
+        assert not destroy(stack, state)
+        aws.stack_is("DELETE_IN_PROGRESS")
+        late = message(lambda: destroy(stack, stack.find() or state, keep_data=True))
+    assert "is being deleted with its data since an earlier run" in late
+
+
+def test_a_creation_under_way_is_waited_for(stack: Stack, told: list[str]) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "CREATE_IN_PROGRESS")
+        aws.stack_is("CREATE_FAILED")
+        aws.tells(START)
+        aws.holds("Vpc")
+        deleted(aws, "CREATE_FAILED")
+        destroy(stack, state)
+    assert told[0] == "stack paddle-cluster is CREATE_IN_PROGRESS: waiting for that to end"
+
+
+def test_a_deletion_that_is_blocked_says_by_what(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paddlejob.cloud.aws.destroy.blockers", lambda *_: ["load balancer web: delete it"])
+    reason = "The vpc 'vpc-1' has dependencies and cannot be deleted."
+    with Script(stack) as aws:
+        state = now(stack, aws, "CREATE_COMPLETE")
+        aws.holds("Vpc")
+        aws.takes("update_termination_protection", EnableTerminationProtection=False)
+        aws.stack_is("CREATE_COMPLETE")
+        aws.tells(START)
+        aws.takes("delete_stack")
+        aws.stack_is("DELETE_FAILED")
+        aws.tells(DELETING, ("Vpc", "DELETE_FAILED", reason))
+        aws.holds("Vpc")
+        said = message(lambda: destroy(stack, state))
+    assert reason in said
+    assert said.endswith("run `pdj aws destroy` again afterwards\n  load balancer web: delete it")
+
+
+def test_a_session_that_expires_while_waiting_says_how_to_go_on(stack: Stack) -> None:
+    with Script(stack) as aws:
+        state = now(stack, aws, "DELETE_IN_PROGRESS")
+        aws.stack_is("DELETE_IN_PROGRESS")
+        aws.tells(DELETING)
+        aws.refuses("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
+        said = message(lambda: destroy(stack, state))
+    assert said.startswith("the AWS session has expired; sign in again")
+    assert said.endswith("then run the same command: it goes on where it was")
