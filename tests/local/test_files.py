@@ -159,3 +159,12 @@ def test_without_namespaces_names_become_addresses_and_mounts_are_refused(pdj: P
     allowed = pdj("run", pdj.write("shm", **mounting("/dev/shm", {"emptyDir": {"medium": "Memory"}}, "true")))
     assert allowed.returncode == 0, allowed.stderr
     assert "/dev/shm is the machine's own" in allowed.stderr
+
+
+def test_an_image_named_on_the_command_line_wins_over_the_mapping_file(pdj: Pdj):
+    for name in ("mapped", "named"):
+        (pdj.folder / name).mkdir()
+    (pdj.folder / "paddlejob-images.yaml").write_text("registry.example.com/program: ./mapped\n")
+    file = pdj.write(command=["pwd"], container={"image": "registry.example.com/program:v1"})
+    assert pdj("run", "--image", "program=named", file).returncode == 0
+    assert pdj.log("job", "worker-0").strip().endswith("/named")

@@ -63,7 +63,9 @@ def _options_for(name: str, options: RunOptions, others: list[Object]) -> RunOpt
             raise BadInput(f"{name}: cannot run a {one.get('kind') or 'document without kind'} here; remove it")
         if not (one.get("metadata") or {}).get("name"):
             raise BadInput(f"{name}: a {one['kind']} has no metadata.name; add it")
-    images = {**read_mapping(folder / MAPPING_FILE), **options.images}
+    mapping = read_mapping(folder / MAPPING_FILE)
+    unnamed = {name: one for name, one in mapping.items() if not options.images.keys() & {*spellings(name)}}
+    images = {**unnamed, **options.images}
     return replace(options, folder=str(folder.absolute()), images=images, objects=tuple(others))
 
 

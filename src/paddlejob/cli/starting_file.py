@@ -36,7 +36,8 @@ STARTS = {
     "single": Start("mnist", "One process (Single mode).", "paddlejob/mnist:v1", (("worker", 1, "The trainer."),)),
     "heter": Start(
         "heter",
-        "Heterogeneous trainers between servers and workers (Heter mode).",
+        "Heterogeneous trainers between servers and workers (Heter mode).\n"
+        "# The bundled example shows the roles and trains nothing: heter training fails inside Paddle 2.6.2.",
         "paddlejob/heter:v1",
         (
             ("ps", 1, "Parameter servers."),
@@ -75,7 +76,6 @@ spec:
 
 
 def _role(start: Start, role: str, replicas: int, about: str) -> str:
-    command = f"\n            command: {start.command}" if start.command else ""
     return f"""  # {about}
   {role}:
     replicas: {replicas}
@@ -83,13 +83,22 @@ def _role(start: Start, role: str, replicas: int, about: str) -> str:
       spec:
         containers:
           - name: paddle
-            # Your image. Embedded, --image NAME=DIR says which directory stands for it.
-            image: {start.image}{command}
-            # resources:
+            # Your image. Embedded, a directory stands for it: --image NAME=DIR, or this file's if the name is unknown.
+            image: {start.image}
+{_command(start)}            # resources:
             #   limits:
             #     cpu: "2"
             #     memory: 4Gi
             #     nvidia.com/gpu: 1
+"""
+
+
+def _command(start: Start) -> str:
+    if start.command:
+        return f"            command: {start.command}\n"
+    return """\
+            # Needed where a directory of yours stands for the image; without it the image's own command runs.
+            # command: ["python", "train.py"]
 """
 
 

@@ -23,6 +23,14 @@ def test_each_mode(mode: str, meant: str):
     assert job.name == STARTS[mode].name
 
 
+@pytest.mark.parametrize("mode", STARTS)
+def test_every_container_has_a_command_or_one_to_uncomment(mode: str):
+    text = starting_file(mode).replace("# command:", "command:")
+    job = parse(documents(text, "x")[0])
+    containers = [spec.template["spec"]["containers"][0] for spec in job.spec.roles.values()]
+    assert [one["command"][0] for one in containers] == ["python"] * len(containers)
+
+
 def test_a_name_that_no_job_may_have():
     with pytest.raises(InvalidJob, match=r"metadata\.name"):
         starting_file("ps", "Not_A_Name")

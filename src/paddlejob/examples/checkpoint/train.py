@@ -5,7 +5,7 @@ start from the newest file. The batch of a step depends on the step and the work
 training ends with the same model as one that ran through.
 
 Environment (command-line options of the same names win):
-    OUTPUT_DIR    where checkpoints go, one directory that all workers share; unset: none are kept
+    OUTPUT_DIR    where checkpoints go, a directory that all workers share (empty it to begin anew); unset: none
     STEPS, SAVE_EVERY
     STEP_SECONDS  sleep so long in every step, to watch it or to kill it
     FAIL_AT_STEP  the last worker ends itself at this step with status 17, once for each OUTPUT_DIR
@@ -41,6 +41,8 @@ def main() -> None:
     optimizer = paddle.optimizer.Adam(0.01, parameters=network.parameters())
     begin = restore(options.output_dir, network, optimizer) if options.output_dir else 0
     say(f"starts after step {begin} of {options.steps}")
+    if options.output_dir and begin >= options.steps:
+        say(f"nothing is left to train: empty {options.output_dir} to begin anew, or raise STEPS to go on")
     model = fleet.distributed_model(network)
     loss = float("nan")
     for step in range(begin + 1, options.steps + 1):
