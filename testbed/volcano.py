@@ -43,7 +43,7 @@ class Volcano:
 
     def __enter__(self) -> Self:
         self._plane.kubectl("create", "-f", str(self._definitions))
-        self._plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(self._definitions))
+        self._wait_until_established()
         for process in self._processes:
             process.start()
         self._wait_for_queue()
@@ -69,6 +69,15 @@ class Volcano:
         config = self._plane.kubeconfig_inside(name, "system:masters")
         command: list[str | Path] = [*self._plane.enter, self._binaries[name], f"--kubeconfig={config}"]
         return Process([*command, "--leader-elect=false", *flags], self._plane.directory / f"{name}.log", name=name)
+
+    def _wait_until_established(self, patience: float = 60) -> None:
+        """Again and again: `kubectl wait` stumbles over a definition that has no conditions yet."""
+        ends = time.monotonic() + patience
+        wait = ("wait", "--for=condition=Established", "--timeout=10s", "-f", str(self._definitions))
+        while self._plane.kubectl(*wait, check=False).returncode:
+            if time.monotonic() > ends:
+                raise NotPossible(f"Volcano's definitions are not established within {patience:.0f} s")
+            time.sleep(0.2)
 
     def _wait_for_queue(self) -> None:
         """The controllers make the queue `default`; before it is there no group is admitted."""
