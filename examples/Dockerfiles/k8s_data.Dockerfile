@@ -1,9 +1,11 @@
 # docker build -f examples/Dockerfiles/k8s_data.Dockerfile -t paddlepaddle/paddle-tutorial:k8s_data .
 FROM python:3.11-slim
 
-COPY . /source
+COPY pyproject.toml requirements.lock README.md LICENSE /source/
+COPY src /source/src
 
-RUN pip install --no-cache-dir /source && rm -rf /source
+# With s3, so that DATA_URL may be an s3:// one. Without the lock, pip looks for versions that fit together for minutes.
+RUN pip install --no-cache-dir -c /source/requirements.lock "/source[s3]" && rm -rf /source
 
 COPY src/paddlejob/examples/k8s_data /k8s_data
 

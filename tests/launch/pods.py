@@ -51,6 +51,10 @@ class Stage:
     pods: list[Pod] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.move()
+
+    def move(self) -> None:
+        """New pods have new addresses."""
         number = next(_networks)
         self.network = f"127.{10 + number // 250 % 50}.{number % 250}"
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paddlejob.launch.finding import ByApi, ByApiOrName
+from paddlejob.launch.by_api import ByApi
+from paddlejob.launch.finding import ByApiOrName
 from paddlejob.launch.group import Group
 from paddlejob.launch.pods_api import ApiServer, api_server
 from paddlejob.launch.settings import read_settings
@@ -54,7 +55,7 @@ class Job:
         self.kubectl("patch", pod, "--subresource=status", "--type=merge", "-p", json.dumps(status))
 
     def finder(self, address: str, indexed: bool = False) -> ByApiOrName:
-        environ = ENVIRON | {"JOB_NAMESPACE": self.namespace, "POD_IP": address}
+        environ = {**ENVIRON, "JOB_NAMESPACE": self.namespace, "POD_IP": address}
         if indexed:
             environ |= {"JOB_COMPLETION_INDEX": "0"}
         return ByApiOrName(self.server, environ, read_settings(environ, []))
@@ -110,6 +111,29 @@ def test_a_pod_that_failed_is_replaced_in_the_group_by_its_successor(job: Job):
     assert job.finder("10.0.0.21").look(time.monotonic() + 30).addresses == ("10.0.0.21", "10.0.0.22", "10.0.0.30")
 
 
+def test_at_the_time_limit_the_pods_that_do_not_run_are_named_with_kubernetes_own_reasons(job: Job):
+    job.permit()
+    first, second, third = job.pods()
+    job.runs(first, "10.0.0.9")
+    words = "0/3 nodes are available: 3 Insufficient cpu."
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
+    patch = json.dumps({"status": {"conditions": [condition]}})
+    job.kubectl("patch", second, "--subresource=status", "--type=strategic", "-p", patch)
+    with pytest.raises(LaunchError) as told:
+        job.finder("10.0.0.9").look(time.monotonic() + 1)
+    assert "1 of 3 pods of the job run" in str(told.value)
+    assert f"{second.rpartition('/')[2]} (Pending: Unschedulable: {words})" in str(told.value)
+    assert f"{third.rpartition('/')[2]} (Pending)" in str(told.value)
+
+
+def test_a_name_that_is_not_the_jobs_is_told_at_once(job: Job):
+    job.permit()
+    job.pods()
+    environ = {**ENVIRON, "JOB_NAMESPACE": job.namespace, "JOB_NAME": "other"}
+    with pytest.raises(LaunchError, match="has the label job-name=other, not even this one"):
+        ByApi(job.server, environ, read_settings(environ, [])).look(time.monotonic() + 600)
+
+
 def test_without_a_role_the_answer_is_how_to_permit_it(job: Job):
     with pytest.raises(LaunchError) as told:
         job.finder("10.0.0.9").look(time.monotonic() + 30)
@@ -139,6 +163,6 @@ def test_a_wrong_authority_is_no_answer_and_not_trusted(job: Job, tmp_path: Path
     )
     (other / "ca.crt").write_bytes(base64.b64decode(made.stdout))
     server = job.server._replace(authority=other / "ca.crt")
-    environ = ENVIRON | {"JOB_NAMESPACE": job.namespace, "POD_IP": "10.0.0.9"}
-    with pytest.raises(LaunchError, match="waited too long"):
+    environ = {**ENVIRON, "JOB_NAMESPACE": job.namespace, "POD_IP": "10.0.0.9"}
+    with pytest.raises(LaunchError, match=r"gives no answer: .*CERTIFICATE_VERIFY_FAILED"):
         ByApi(server, environ, read_settings(environ, [])).look(time.monotonic() + 1)

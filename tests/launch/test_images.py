@@ -48,6 +48,25 @@ def test_data_that_is_not_there_is_one_line(tmp_path: Path):
         assert "nothing" in made.stderr and "Traceback" not in made.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"SPLIT_COUNT": "0"}, "SPLIT_COUNT: is 0; set it to a whole number, 1 or more"),
+        ({"SPLIT_COUNT": ""}, "SPLIT_COUNT: is not set; set it in the Job's env"),
+        ({"SAMPLES": "many"}, "SAMPLES: is many; set it to a whole number, 1 or more"),
+        ({"SPLIT_BY": "luck"}, "use lines, files or bytes"),
+        ({"OUT_DIR": "/dev/null/job"}, "get_data: /dev/null/job: cannot be written: [Errno 20] Not a directory"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_left(given: dict[str, str], said: str, tmp_path: Path):
+    with stage(tmp_path) as on:
+        made = get_data(on, 2, 100, **given)
+        assert made.returncode == 1
+        assert said in made.stderr
+        assert len(made.stderr.splitlines()) == 1
+        assert [path for path in on.volume.rglob("*") if path.is_file()] == []
+
+
 @pytest.mark.parametrize(("mounted", "warned"), [("/mnt", True), ("/home/work/mfs", False)])
 def test_a_directory_on_no_volume_is_warned_of(
     mounted: str, warned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

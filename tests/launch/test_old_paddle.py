@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import signal
+import socket
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.launch.pods import START_PADDLE, START_SH, Stage, stage, wait_until
-
-RECORDER = """#!/bin/bash
-# paddle pserver serves until it is ended; paddle train ends when the file `go` is there, with the status in it.
-echo "$*" >> "$RECORD/$1-$PADDLEJOB_POD_IP"
-echo "this is $1"
-echo "$(cat data/part.txt)" > "$RECORD/data-$PADDLEJOB_POD_IP"
-if [ "$1" = pserver ]; then exec sleep 600; fi
-while [ ! -e "$RECORD/go-$PADDLEJOB_POD_IP" ]; do sleep 0.1; done
-exit "$(cat "$RECORD/go-$PADDLEJOB_POD_IP")"
-"""
-
-
-class Cluster:
-    """Three pods whose `paddle` only records."""
-
-    def __init__(self, on: Stage, directory: Path, parts: int = 3) -> None:
-        self.on = on
-        self.record = directory / "record"
-        self.bin = directory / "bin"
-        for made in (self.record, self.bin, on.job / "recommendation"):
-            made.mkdir(parents=True)
-        (on.job / "recommendation" / "trainer_config.py").touch()
-        for part in range(parts):
-            (on.job / str(part) / "data").mkdir(parents=True)
-            (on.job / str(part) / "data" / "part.txt").write_text(f"part {part}\n")
-        (self.bin / "paddle").write_text(RECORDER)
-        (self.bin / "paddle").chmod(0o755)
-        self.env = {
-            "PATH": f"{self.bin}:{Path(sys.executable).parent}:/usr/bin:/bin",
-            "RECORD": str(self.record),
-            "TRAIN_CONFIG_DIR": "recommendation",
-            "TRAINER_COUNT": "4",
-        }
-        self.pods = on.start([str(START_SH)], self.env)
-
-    def wait_for_trainers(self) -> None:
-        trains = [self.record / f"train-{address}" for address in self.on.addresses]
-        wait_until(lambda: all(train.exists() for train in trains), "all trainers run", self.pods)
-
-    def finish(self, rank: int, status: int = 0) -> None:
-        draft = self.record / "draft"
-        draft.write_text(str(status))
-        draft.rename(self.record / f"go-{self.on.addresses[rank]}")
-
-    def recorded(self, what: str, rank: int) -> list[str]:
-        return shlex.split((self.record / f"{what}-{self.on.addresses[rank]}").read_text())
+from tests.launch.pods import START_PADDLE, START_SH, stage, wait_until
+from tests.launch.recorder import Cluster
 
 
 @pytest.fixture
 def cluster(tmp_path: Path):
     with stage(tmp_path) as on:
-        yield Cluster(on, tmp_path)
+        yield Cluster(on, tmp_path).start()
 
 
 def test_server_and_trainer_get_the_documents_flags_in_the_documents_order(cluster: Cluster):
@@ -114,12 +71,13 @@ def test_servers_stay_until_training_has_ended_everywhere(cluster: Cluster):
         assert "this is train\n" in pods[rank].text
 
 
-def test_the_status_of_a_trainer_that_fails_is_its_pods_and_the_others_end_too(cluster: Cluster):
+@pytest.mark.parametrize(("end", "status"), [("exit 42", 42), ("kill -9 $$", 137)])
+def test_the_status_of_a_trainer_that_fails_is_its_pods_and_the_others_end_too(end: str, status: int, cluster: Cluster):
     cluster.wait_for_trainers()
-    cluster.finish(1, status=42)
-    assert [pod.wait() for pod in cluster.pods] == [75, 42, 75]
+    cluster.finish(1, end)
+    assert [pod.wait() for pod in cluster.pods] == [75, status, 75]
     for rank in (0, 2):
-        assert f"trainer 1 ({cluster.on.addresses[1]}) failed with status 42" in cluster.pods[rank].text
+        assert f"trainer 1 ({cluster.on.addresses[1]}) failed with status {status}" in cluster.pods[rank].text
 
 
 def test_the_death_of_the_first_pod_is_noticed_by_the_others(cluster: Cluster):
@@ -156,8 +114,7 @@ def test_pods_that_do_not_come_are_waited_for_only_so_long(tmp_path: Path):
         env = {"TRAIN_CONFIG_DIR": "recommendation", "JOB_WAIT_SECONDS": "1"}
         pods = [on.start_one(address, [sys.executable, str(START_PADDLE)], env) for address in on.addresses[:2]]
         assert [pod.wait() for pod in pods] == [2, 2]
-        assert f"no word from {on.addresses[2]}" in pods[0].text
-        assert "port 7168 must be open between them" in pods[0].text
+        assert f"no word from {on.addresses[2]} at port 7168, which must be open between the pods" in pods[0].text
 
 
 def test_a_new_pod_does_not_join_those_of_a_group_that_is_about_to_end(cluster: Cluster):
@@ -174,9 +131,62 @@ def test_a_new_pod_does_not_join_those_of_a_group_that_is_about_to_end(cluster: 
     assert [pod.wait() for pod in cluster.on.pods[3:]] == [0, 0, 0], successor.text
 
 
+@pytest.mark.parametrize(
+    ("happens", "statuses", "said"),
+    [
+        ("the pod is told to stop", [75, 75, 143], "told to stop (SIGTERM) before training"),
+        ("another pod dies", [75, -9, 75], "is gone: training cannot go on without it"),
+    ],
+)
+def test_a_pod_that_still_copies_its_data_need_not_copy_it_to_the_end(
+    happens: str, statuses: list[int], said: str, tmp_path: Path
+):
+    with stage(tmp_path) as on:
+        cluster = Cluster(on, tmp_path)
+        data = on.job / "2" / "data"
+        for number in range(30_000):
+            os.link(data / "part.txt", data / str(number))
+        pods = cluster.start().pods
+        cluster.wait_for_trainers([0, 1])
+        if happens == "another pod dies":
+            pods[1].kill()
+        else:
+            pods[2].process.send_signal(signal.SIGTERM)
+        assert [pod.wait() for pod in pods] == statuses
+        assert said in pods[2].text
+        assert not cluster.trains(2)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_port_of_a_server_that_is_taken_is_told(rank: int, tmp_path: Path):
+    with stage(tmp_path) as on, socket.create_server((on.addresses[rank], 7167)):
+        cluster = Cluster(on, tmp_path).start(JOB_WAIT_SECONDS="2")
+        assert [pod.wait() for pod in cluster.pods] == [2, 2, 2]
+        said = f"did not come together within 2 s: port 7167 of this pod ({on.addresses[rank]}) is taken"
+        assert said in cluster.pods[rank].text
+
+
+def test_training_starts_once_a_port_that_was_taken_is_free(tmp_path: Path):
+    with stage(tmp_path) as on:
+        with socket.create_server((on.addresses[0], 7168)), socket.create_server((on.addresses[2], 7164)):
+            cluster = Cluster(on, tmp_path).start()
+            wait_until(lambda: all("waiting for 3" in pod.text for pod in cluster.pods), "they wait", cluster.pods)
+            time.sleep(1)
+            assert not any(cluster.trains(rank) for rank in range(3))
+        cluster.wait_for_trainers()
+
+
+def test_variables_that_are_missing_are_named_by_start_sh_as_well(tmp_path: Path):
+    with stage(tmp_path) as on:
+        pod = on.start_one(on.addresses[0], [str(START_SH)], {"JOB_NAME": "", "JOB_PATH": "", "TRAIN_CONFIG_DIR": ""})
+        assert pod.wait() == 2
+        for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"):
+            assert f"{name}: is not set; set it in the Job's env" in pod.text
+
+
 def test_a_part_that_is_missing_ends_all_pods_with_the_reason(tmp_path: Path):
     with stage(tmp_path) as on:
-        cluster = Cluster(on, tmp_path, parts=2)
+        cluster = Cluster(on, tmp_path, parts=2).start()
         assert [pod.wait() for pod in cluster.pods] == [75, 75, 2]
         assert "trainer 2 has no data; there are parts 0, 1. Split the data" in cluster.pods[2].text
         assert "trainer 2 has no data" in cluster.pods[0].text

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from paddlejob.launch.by_api import ByApi
 from paddlejob.launch.group import Group, group_of
-from paddlejob.launch.pods_api import ApiServer, Forbidden, JobPods, Pod, api_server
+from paddlejob.launch.pods_api import ApiServer, Forbidden, api_server
 from paddlejob.launch.settings import Settings
 from paddlejob.launch.words import LaunchError, listed, say
 
 LOOK_AGAIN_SECONDS = 1.0
-
-
-class TrainingIsOver(Exception):
-    """Another pod of the job has succeeded, which none does before all have ended."""
 
 
 class Finder(Protocol):
@@ -35,12 +33,19 @@ class HandedOver:
             )
         own = environ.get("PADDLEJOB_POD_IP") or environ.get("POD_IP", "")
         if environ.get("PADDLEJOB_PEERS"):
-            self._group = group_of(addresses, {own})
+            self._group = _sorted_group(addresses, own)
         else:
             self._group = Group(tuple(addresses), int(environ.get("PADDLE_TRAINER_ID") or 0))
 
     def look(self, deadline: float) -> Group:
         return self._group
+
+
+def _sorted_group(addresses: list[str], own: str) -> Group:
+    try:
+        return group_of(addresses, {own})
+    except ValueError as error:
+        raise LaunchError(f"PADDLEJOB_PEERS: {error}; it is a list of addresses, with commas between") from None
 
 
 def handed_over(environ: Mapping[str, str]) -> str:
@@ -77,48 +82,6 @@ class ByName:
                     "Job's pods, and does the pod template name it as `subdomain`?"
                 )
             time.sleep(LOOK_AGAIN_SECONDS)
-
-
-class ByApi:
-    """The API server lists the pods of the job."""
-
-    def __init__(self, server: ApiServer, environ: Mapping[str, str], settings: Settings) -> None:
-        self._pods = JobPods(server, settings.namespace, settings.job)
-        self._trainers = settings.trainers
-        self._hostname = environ.get("HOSTNAME") or socket.gethostname()
-        self._own = {environ.get("POD_IP") or _address_towards(server)}
-        self._said = ""
-
-    def look(self, deadline: float) -> Group:
-        pods: list[Pod] = []
-        for seen in self._pods.changes(deadline):
-            pods = self._of_this_job(seen)
-            running = [pod for pod in pods if pod.phase == "Running" and pod.address and not pod.leaving]
-            if len(running) == self._trainers:
-                return group_of([pod.address for pod in running], self._own)
-            if any(pod.phase == "Succeeded" for pod in pods):
-                raise TrainingIsOver
-            self._say(f"{len(running)} of {self._trainers} pods run; waiting for the others")
-        raise LaunchError(self._missing(pods))
-
-    def _of_this_job(self, pods: list[Pod]) -> list[Pod]:
-        """Without those that an earlier Job of the same name has left."""
-        mine = [pod for pod in pods if pod.name == self._hostname or pod.address in self._own]
-        owners = {pod.owner for pod in mine if not pod.leaving}
-        return [pod for pod in pods if pod.owner in owners] if owners else pods
-
-    def _say(self, line: str) -> None:
-        if line != self._said:
-            say(line)
-        self._said = line
-
-    def _missing(self, pods: list[Pod]) -> str:
-        seen = [f"{pod.name} ({'leaving' if pod.leaving else pod.phase})" for pod in pods]
-        return (
-            f"waited too long for {self._trainers} running pods of the job; there are: {listed(seen)}. Set "
-            "CONF_PADDLE_GRADIENT_NUM to the Job's parallelism; `kubectl describe pod` says why one does not run; "
-            "JOB_WAIT_SECONDS allows more time"
-        )
 
 
 class ByApiOrName:
@@ -158,11 +121,13 @@ def finder(environ: Mapping[str, str], settings: Settings) -> Finder:
 
 
 def not_permitted(namespace: str, words: str) -> str:
+    found = re.search(r"system:serviceaccount:([^:\"]+):([^:\"]+)", words)
+    account = f"{found[1]}:{found[2]}" if found else f"{namespace}:default"
     return (
         f"the API server does not let this pod list the job's pods: {words}. Permit it with\n"
         f"  kubectl -n {namespace} create role paddle-job-pods --verb=list,watch --resource=pods\n"
         f"  kubectl -n {namespace} create rolebinding paddle-job-pods --role=paddle-job-pods "
-        f"--serviceaccount={namespace}:default\n"
+        f"--serviceaccount={account}\n"
         "or use `completionMode: Indexed` with a headless Service, which needs no permission"
     )
 
@@ -172,14 +137,3 @@ def _address_of(name: str) -> str:
         return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError:
         return ""
-
-
-def _address_towards(server: ApiServer) -> str:
-    """The address that this pod has on the way to the API server. Nothing is sent."""
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((server.host, server.port))
-        except OSError:
-            return ""
-        return str(probe.getsockname()[0])

@@ -16,6 +16,7 @@ from paddlejob.launch.meeting import Line
 
 ALIVE_SECONDS = 5.0
 SILENCE_SECONDS = 60.0
+GOODBYE_SECONDS = 5.0
 
 
 class Link:
@@ -26,8 +27,9 @@ class Link:
         self._lock = threading.Lock()
         self._ended: set[int] = set()
         self._closed = threading.Event()
-        for rank, line in lines.items():
-            threading.Thread(target=self._listen, args=(rank, line), daemon=True).start()
+        self._listeners = [threading.Thread(target=self._listen, args=each, daemon=True) for each in lines.items()]
+        for thread in self._listeners:
+            thread.start()
         threading.Thread(target=self._keep_alive, daemon=True).start()
 
     def ended_well(self) -> None:
@@ -42,12 +44,16 @@ class Link:
         self._send_all(f"lost {words}")
 
     def close(self) -> None:
+        """The first pod stays until the others have heard that all is over: its network goes when it does."""
+        if self._closed.is_set() and self._group.rank == 0:
+            for thread in self._listeners:
+                thread.join(GOODBYE_SECONDS)
         self._closed.set()
         for line in self._lines.values():
             line.close()
 
     def _listen(self, rank: int, line: Line) -> None:
-        while not self._closed.is_set():
+        while True:
             word, _, rest = line.read(SILENCE_SECONDS).partition(" ")
             if word == "ended":
                 self._note_end(rank)
@@ -72,9 +78,10 @@ class Link:
     def _lose(self, rank: int, words: str) -> None:
         if self._closed.is_set():
             return
-        self._tell(PeerLost(words))
+        # Before this pod hears of it: it ends at once.
         if self._group.rank == 0:
             self._send_all(f"lost {words}", but=rank)
+        self._tell(PeerLost(words))
 
     def _keep_alive(self) -> None:
         while not self._closed.wait(ALIVE_SECONDS):

@@ -19,8 +19,16 @@ def find_paddle(path: str | None) -> str:
     found = shutil.which("paddle", path=path)
     if not found:
         return ""
-    with Path(found).open("rb") as script:
-        return found if b"pserver" in script.read(SCRIPT_SIZE) else ""
+    try:
+        with Path(found).open("rb") as script:
+            return found if b"pserver" in script.read(SCRIPT_SIZE) else ""
+    except OSError:
+        return ""
+
+
+def old_ports(settings: Settings) -> range:
+    """Those of its server."""
+    return range(settings.port, settings.port + settings.ports + settings.sparse_ports)
 
 
 def old_commands(paddle: str, settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:

@@ -12,6 +12,8 @@ from paddlejob.launch.words import LaunchError, listed
 
 PROGRAM = "train.py"
 GLOO_OVER_HTTP = "3"
+TRAINER, GLOO = 1, 2
+"""How far their ports are behind the server's."""
 
 
 def refuse_missing_program(settings: Settings) -> None:
@@ -23,11 +25,16 @@ def refuse_missing_program(settings: Settings) -> None:
         )
 
 
+def new_ports(settings: Settings, group: Group) -> list[int]:
+    """Those that are listened at in this pod: the first server also lets the trainers meet, by gloo."""
+    return [settings.port, settings.port + GLOO] if group.rank == 0 else [settings.port]
+
+
 def new_commands(settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
     """The server's and the trainer's."""
     words = program(settings)
     common = dict(environ, **outside(settings), **shared(settings, group))
-    trainer_port = settings.port + 1
+    trainer_port = settings.port + TRAINER
     server = role(group, "PSERVER", settings.port)
     trainer = dict(
         role(group, "TRAINER", trainer_port), PADDLE_CURRENT_ENDPOINT=group.endpoints(trainer_port)[group.rank]
@@ -48,13 +55,13 @@ def shared(settings: Settings, group: Group) -> dict[str, str]:
     """Variables with the same value in all processes of a group."""
     return {
         "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(group.endpoints(settings.port)),
-        "PADDLE_TRAINER_ENDPOINTS": ",".join(group.endpoints(settings.port + 1)),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(group.endpoints(settings.port + TRAINER)),
         "PADDLE_TRAINERS": ",".join(group.addresses),
         "PADDLE_TRAINERS_NUM": str(len(group.addresses)),
         "TRAINER_PORTS_NUM": "1",
         "PADDLE_WITH_GLOO": "1",
         "PADDLE_GLOO_RENDEZVOUS": GLOO_OVER_HTTP,
-        "PADDLE_GLOO_HTTP_ENDPOINT": group.endpoints(settings.port + 2)[0],
+        "PADDLE_GLOO_HTTP_ENDPOINT": group.endpoints(settings.port + GLOO)[0],
         "SYS_JOB_ID": f"{settings.job}-{group.digest}",
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import ssl
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+from paddlejob.launch.pod import Pod, read_pod
 from paddlejob.launch.settings import SERVICE_ACCOUNT
 from paddlejob.launch.words import LaunchError, say
 
@@ -27,12 +29,8 @@ class Unavailable(Exception):
     """No answer, a broken one, or one that says to come again."""
 
 
-class Pod(NamedTuple):
-    name: str
-    address: str
-    phase: str
-    owner: str
-    leaving: bool
+class TooOld(Exception):
+    """A watch cannot go on from where the last list was: list again."""
 
 
 class ApiServer(NamedTuple):
@@ -62,20 +60,24 @@ class JobPods:
         self._server = server
         self._path = f"/api/v1/namespaces/{quote(namespace)}/pods"
         self._selector = {"labelSelector": f"job-name={job}"}
+        self.trouble = ""
+        """Why the API server could not be asked the last time; empty when it could."""
 
     def changes(self, deadline: float) -> Iterator[list[Pod]]:
         """All pods now, and again after each change, until the deadline."""
-        complained = False
         while time.monotonic() < deadline:
             try:
                 found, version = self._list()
+                self.trouble = ""
                 yield list(found.values())
-                yield from self._follow(found, version, deadline)
+                with contextlib.suppress(TooOld):
+                    yield from self._follow(found, version, deadline)
             except Unavailable as reason:
-                if not complained:
+                if not self.trouble:
                     say(f"the API server at {self._server.host} gives no answer ({reason}); trying again")
-                complained = True
-                time.sleep(RETRY_SECONDS)
+                self.trouble = str(reason)
+            # After a watch too, which something on the way may end at once each time.
+            time.sleep(min(RETRY_SECONDS, max(0.0, deadline - time.monotonic())))
 
     def _list(self) -> tuple[dict[str, Pod], str]:
         connection, response = self._ask(self._selector, ANSWER_SECONDS)
@@ -85,7 +87,7 @@ class JobPods:
             raise Unavailable(str(error)) from None
         finally:
             connection.close()
-        found = {pod["metadata"]["name"]: _pod(pod) for pod in answer["items"]}
+        found = {pod["metadata"]["name"]: read_pod(pod) for pod in answer.get("items") or []}
         return found, answer["metadata"]["resourceVersion"]
 
     def _follow(self, found: dict[str, Pod], version: str, deadline: float) -> Iterator[list[Pod]]:
@@ -105,16 +107,19 @@ class JobPods:
             connection.close()
 
     def _ask(self, query: Mapping[str, str], seconds: float) -> tuple[http.client.HTTPConnection, Any]:
-        connection = self._server.connect()
+        try:
+            # Both are read each time: the kubelet replaces a token before it expires.
+            token, connection = self._server.token.read_text().strip(), self._server.connect()
+        except OSError as error:
+            raise Unavailable(f"the files of the service account cannot be read: {error}") from None
         connection.timeout = seconds
-        # Read each time: the kubelet replaces a token before it expires.
-        headers = {"Authorization": f"Bearer {self._server.token.read_text().strip()}", "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         try:
             connection.request("GET", f"{self._path}?{urlencode(query)}", headers=headers)
             response = connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise Unavailable(str(error)) from None
+            raise Unavailable(str(error) or type(error).__name__) from None
         if response.status != 200:
             words = _message(response)
             connection.close()
@@ -127,6 +132,8 @@ def _refuse(status: int, words: str) -> None:
         raise Forbidden(words)
     if status == 401:
         raise LaunchError(f"the API server does not accept this pod's token: {words}")
+    if status == 410:
+        raise TooOld
     raise Unavailable(f"{status} {words}")
 
 
@@ -138,20 +145,8 @@ def _message(response: Any) -> str:
 
 
 def _note(found: dict[str, Pod], event: dict[str, Any]) -> None:
-    pod = _pod(event["object"])
+    pod = read_pod(event["object"])
     if event["type"] == "DELETED":
         found.pop(pod.name, None)
     else:
         found[pod.name] = pod
-
-
-def _pod(document: dict[str, Any]) -> Pod:
-    metadata, status = document["metadata"], document.get("status") or {}
-    owner = next((one["uid"] for one in metadata.get("ownerReferences") or [] if one.get("controller")), "")
-    return Pod(
-        name=metadata["name"],
-        address=status.get("podIP") or "",
-        phase=status.get("phase") or "Pending",
-        owner=owner,
-        leaving="deletionTimestamp" in metadata,
-    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from paddlejob.launch.words import LaunchError, say
 
 GRACE_SECONDS = 10.0
+LONGEST_PIECE = 1 << 16
 CANNOT_START = 127
 
 
@@ -44,11 +47,10 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             self._child.send_signal(number)
 
-    def stop(self) -> None:
-        """Ask it to end, and make it after a while."""
-        self._child.terminate()
+    def end_by(self, moment: float) -> None:
+        """Wait for its end until then, and make it end if it has not."""
         try:
-            self._child.wait(GRACE_SECONDS)
+            self._child.wait(max(0.0, moment - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
@@ -56,10 +58,12 @@ class Process:
 
     def _copy(self, log: Path) -> None:
         assert self._child.stdout
-        file = _opened(log)
-        for line in iter(self._child.stdout.readline, b""):
-            sys.stdout.buffer.write(line)
-            sys.stdout.flush()
+        lines, file = self._child.stdout, _opened(log)
+        for line in iter(lambda: lines.readline(LONGEST_PIECE), b""):
+            # A reader of standard output that is gone must not stop the child, which would wait for ever.
+            with contextlib.suppress(OSError):
+                sys.stdout.buffer.write(line)
+                sys.stdout.flush()
             file = _written(file, line, log)
         if file:
             file.close()
@@ -69,6 +73,15 @@ class Process:
         # A grandchild may keep the pipe open for ever.
         self._copier.join(5)
         ended(status if status >= 0 else 128 - status)
+
+
+def stop(processes: Sequence[Process]) -> None:
+    """Ask all of them to end, and make them after a while."""
+    for process in processes:
+        process.signal(signal.SIGTERM)
+    moment = time.monotonic() + GRACE_SECONDS
+    for process in processes:
+        process.end_by(moment)
 
 
 def _opened(log: Path) -> IO[bytes] | None:

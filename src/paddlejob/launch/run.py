@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
 from paddlejob.launch.events import AllEnded, PeerLost, ServerEnded, Signalled, TrainerEnded
 from paddlejob.launch.group import Group
 from paddlejob.launch.link import Link
-from paddlejob.launch.processes import Command, Process
+from paddlejob.launch.processes import Command, Process, stop
 from paddlejob.launch.settings import Settings
 from paddlejob.launch.words import PEER_LOST, LaunchError, say
 
@@ -37,6 +36,14 @@ def catch_signals(events: SimpleQueue[Any]) -> None:
         signal.signal(number, lambda caught, _frame: events.put(Signalled(caught)))
 
 
+def stay_together(events: SimpleQueue[Any]) -> None:
+    """Raise if the group has fallen apart before it trains."""
+    with contextlib.suppress(Empty):
+        event = events.get_nowait()
+        if isinstance(event, PeerLost):
+            raise LaunchError(_cannot_go_on(event.words), PEER_LOST)
+
+
 class Pair:
     """The server and the trainer of this pod, and what is done about each event."""
 
@@ -46,40 +53,42 @@ class Pair:
         self._link = link
         self._events = events
         self._processes: list[Process] = []
+        self._running = 0
+        self._told = 0
+        """The signal that asks this pod to end."""
 
     def run(self, server: Command, trainer: Command, directory: Path) -> int:
         """The trainer's status, or why there is none."""
-        with self._stopped_at_the_end():
+        try:
             self._start(server, directory, "server.log", ServerEnded)
             self._start(trainer, directory, "train.log", TrainerEnded)
             while True:
                 status = self._after(self._events.get())
                 if status is not None:
                     return status
+        finally:
+            stop(self._processes)
 
     def _start(self, command: Command, directory: Path, log: str, ended: Any) -> None:
         tell = self._events.put
         self._processes.append(Process(command, directory, self._logs / log, lambda status: tell(ended(status))))
-
-    @contextlib.contextmanager
-    def _stopped_at_the_end(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            for process in reversed(self._processes):
-                process.stop()
+        self._running += 1
 
     def _after(self, event: Any) -> int | None:
         """The exit status once it is known."""
+        if isinstance(event, (TrainerEnded, ServerEnded)):
+            self._running -= 1
+        if isinstance(event, Signalled):
+            return self._signalled(event.number)
+        if self._told:
+            return None if self._running else 128 + self._told
         if isinstance(event, TrainerEnded):
             return self._trainer_ended(event.status)
         if isinstance(event, ServerEnded):
             return self._fail(f"the server of {self._me} ended with status {event.status}", event.status or 1)
         if isinstance(event, PeerLost):
-            say(f"{event.words}: training cannot go on without it; ending, so that a new group can start")
+            say(_cannot_go_on(event.words))
             return PEER_LOST
-        if isinstance(event, Signalled):
-            return self._signalled(event.number)
         return 0 if isinstance(event, AllEnded) else None
 
     def _trainer_ended(self, status: int) -> int | None:
@@ -90,13 +99,17 @@ class Pair:
         return None
 
     def _signalled(self, number: int) -> int | None:
+        """Passed on. Who asks the pod to end has a clock of his own, and who asks twice is in a hurry."""
         for process in self._processes:
             process.signal(number)
         if number not in ENDING:
             return None
-        return self._fail(f"{self._me} was told to stop ({signal.Signals(number).name})", 128 + number)
+        if self._told:
+            return 128 + number
+        self._told = number
+        return self._fail(f"{self._me} was told to stop ({signal.Signals(number).name})", None)
 
-    def _fail(self, words: str, status: int) -> int:
+    def _fail(self, words: str, status: int | None) -> int | None:
         say(words)
         self._link.give_up(words)
         return status
@@ -113,3 +126,7 @@ def run_alone(command: Command, directory: Path, log: Path, events: SimpleQueue[
         if isinstance(event, Signalled):
             process.signal(event.number)
             told = event.number if event.number in ENDING else told
+
+
+def _cannot_go_on(words: str) -> str:
+    return f"{words}: training cannot go on without it; ending, so that a new group can start"

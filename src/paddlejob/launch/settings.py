@@ -55,7 +55,6 @@ class Settings:
 def read_settings(environ: Mapping[str, str], arguments: Sequence[str]) -> Settings:
     faults: list[str] = []
     job, path, config_dir = (_text(environ, name, faults) for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"))
-    known = _trainers_known(environ)
     found = Settings(
         job=job,
         root=Path(path) / job,
@@ -65,7 +64,7 @@ def read_settings(environ: Mapping[str, str], arguments: Sequence[str]) -> Setti
         port=_number(environ, "CONF_PADDLE_PORT", 7164, 1, faults),
         ports=_number(environ, "CONF_PADDLE_PORTS_NUM", 2, 1, faults),
         sparse_ports=_number(environ, "CONF_PADDLE_PORTS_NUM_SPARSE", 2, 0, faults),
-        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", known, 1, faults),
+        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", _trainers_known(environ), 1, faults),
         threads=_number(environ, "TRAINER_COUNT", 1, 1, faults),
         wait_seconds=_number(environ, "JOB_WAIT_SECONDS", WAIT_SECONDS, 1, faults),
         passed_on=tuple(arguments),
@@ -102,7 +101,7 @@ def _text(environ: Mapping[str, str], name: str, faults: list[str]) -> str:
 
 def _number(environ: Mapping[str, str], name: str, default: int, least: int, faults: list[str]) -> int:
     text = environ.get(name) or str(default)
-    if text.isdigit() and int(text) >= least:
+    if text.isdecimal() and int(text) >= least:
         return int(text)
     faults.append(f"{name}: is {environ.get(name) or 'not set'}; set it to a whole number, {least} or more")
     return least
@@ -111,7 +110,8 @@ def _number(environ: Mapping[str, str], name: str, default: int, least: int, fau
 def _trainers_known(environ: Mapping[str, str]) -> int:
     """From the engine that hands the peers over, or from the operator of a PaddleJob; else 0."""
     peers = [peer for peer in environ.get("PADDLEJOB_PEERS", "").split(",") if peer]
-    return len(peers) or int(environ.get("PADDLE_TRAINERS_NUM") or 0)
+    told = environ.get("PADDLE_TRAINERS_NUM", "")
+    return len(peers) or (int(told) if told.isdecimal() else 0)
 
 
 def _own_namespace() -> str:

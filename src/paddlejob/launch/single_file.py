@@ -7,8 +7,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MODULES = (
-    "words", "settings", "group", "pods_api", "finding", "events", "meeting", "link", "processes", "workspace",
-    "paddle_2016", "paddle_today", "run", "main",
+    "words", "settings", "group", "pod", "pods_api", "by_api", "finding", "events", "meeting", "link",
+    "processes", "workspace", "paddle_2016", "paddle_today", "run", "main",
 )  # fmt: skip
 """In an order in which each needs only those before it."""
 HEAD = '''#!/usr/bin/env python3

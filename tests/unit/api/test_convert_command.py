@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "deploy" / "examples" / "batch-job"
 
 
-def pdj(*words: str) -> subprocess.CompletedProcess[str]:
+def pdj(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from paddlejob.cli.main import main; main()", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, input=stdin)
 
 
 def test_the_job_goes_to_standard_output_and_the_notes_to_both():
@@ -33,7 +35,67 @@ def test_other_objects_of_the_file_stay_and_the_result_is_a_job_that_validates(t
     assert "good (paddle-cluster-job)" in pdj("validate", str(result)).stdout
 
 
-def test_a_file_with_nothing_to_convert_is_refused_with_what_can_be():
-    ran = pdj("convert", str(EXAMPLES / "paddle-data-job.yaml"))
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("apiVersion: batch/v1\nkind: Job\nspec: {template: {spec: {containers: [{name: a}]}}}", "is no job that can"),
+        ("apiVersion: v1\nkind: ConfigMap", "v1 ConfigMap: is no job that can be converted; a batch/v1 Job whose"),
+        ("hello: world", "None None: is no job that can be converted"),
+        ("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob", "is what would come out; it needs no conversion"),
+        ("apiVersion: kubeflow.org/v1\nkind: PaddleJob", "spec.paddleReplicaSpecs: is missing; add it"),
+        ("just words", "a Kubernetes object is a mapping"),
+        ("a: [", "this is not YAML"),
+        ("", "is empty"),
+    ],
+)
+def test_a_file_with_nothing_to_convert_is_refused_with_what_can_be(text: str, said: str, tmp_path: Path):
+    result = tmp_path / "job.yaml"
+    ran = pdj("convert", "-", "-o", str(result), stdin=text)
     assert ran.returncode == 2
-    assert ran.stderr.startswith("pdj: batch/v1 Job: is no job that can be converted")
+    assert ran.stderr.startswith("pdj: standard input") or ran.stderr.startswith("pdj: -: ")
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not result.exists()
+
+
+def test_a_file_of_several_jobs_says_which_note_is_of_which(tmp_path: Path):
+    job = yaml.safe_load((EXAMPLES / "paddle-cluster-job.yaml").read_text())
+    second = {**job, "metadata": {"name": "second"}}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([job, service, second]))
+    ran = pdj("convert", str(tmp_path / "all.yaml"))
+    assert ran.returncode == 0, ran.stderr
+    made = list(yaml.safe_load_all(ran.stdout))
+    assert [(one["kind"], one["metadata"]["name"]) for one in made] == [
+        ("PaddleJob", "paddle-cluster-job"), ("Service", "s"), ("PaddleJob", "second"),
+    ]  # fmt: skip
+    assert made[1] == service
+    assert {line.split(": ")[1] for line in ran.stderr.splitlines()} == {"paddle-cluster-job", "second"}
+
+
+def test_json_is_the_same_without_comments(tmp_path: Path):
+    file = str(EXAMPLES / "paddle-cluster-job.yaml")
+    printed = pdj("convert", file, "-o", "json")
+    assert json.loads(printed.stdout) == yaml.safe_load(pdj("convert", file, "-o", "yaml").stdout)
+    assert "note: spec.backoffLimit" in printed.stderr
+    both = pdj("convert", str(EXAMPLES / "paddle-indexed-job.yaml"), "-o", str(tmp_path / "job.json"))
+    assert both.returncode == 0 and both.stdout == ""
+    listed = json.loads((tmp_path / "job.json").read_text())
+    assert (listed["kind"], [one["kind"] for one in listed["items"]]) == ("List", ["Service", "PaddleJob"])
+    assert "good (paddle-cluster-job)" in pdj("validate", str(tmp_path / "job.json")).stdout
+
+
+def test_a_job_that_would_break_a_rule_is_refused_with_the_rule_and_nothing_is_written(tmp_path: Path):
+    job = yaml.safe_load((EXAMPLES / "paddle-cluster-job.yaml").read_text())
+    job["metadata"]["name"] = "n" * 63
+    job["spec"]["template"]["spec"]["unknown"] = 1
+    ran = pdj("convert", "-", "-o", str(tmp_path / "job.yaml"), stdin=yaml.safe_dump(job))
+    assert ran.returncode == 2
+    assert "spec.worker.template.spec.unknown: unknown field" in ran.stderr
+    assert not (tmp_path / "job.yaml").exists()
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path):
+    ran = pdj("convert", str(EXAMPLES / "paddle-cluster-job.yaml"), "-o", str(tmp_path / "nowhere" / "job.yaml"))
+    assert ran.returncode == 1
+    assert ran.stderr == f"pdj: {tmp_path}/nowhere/job.yaml: cannot be written: No such file or directory\n"

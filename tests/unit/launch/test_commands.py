@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from paddlejob.launch.group import Group
-from paddlejob.launch.paddle_2016 import find_paddle, joined, server_flags, trainer_flags
-from paddlejob.launch.paddle_today import new_commands, refuse_missing_program
+from paddlejob.launch.paddle_2016 import find_paddle, joined, old_ports, server_flags, trainer_flags
+from paddlejob.launch.paddle_today import new_commands, new_ports, refuse_missing_program
 from paddlejob.launch.settings import read_settings
 from paddlejob.launch.words import LaunchError
 from tests.unit.launch.documents import ADDRESSES, ENVIRON, LOGGED, PASSED_ON
@@ -33,17 +33,54 @@ def test_the_server_of_2016_gets_what_the_document_names():
 
 
 def test_trainer_count_comes_from_the_environment_where_no_argument_says_it():
-    settings = read_settings(ENVIRON | {"TRAINER_COUNT": "3"}, ["--use_gpu=0"])
+    settings = read_settings({**ENVIRON, "TRAINER_COUNT": "3"}, ["--use_gpu=0"])
     assert "--trainer_count=3" in trainer_flags(settings, Group(ADDRESSES, 2))
 
 
-def test_unknown_arguments_are_passed_on_in_both_spellings():
-    assert joined(["--config", "a.py", "--use_gpu=0", "--verbose", "--job", "x"]) == [
-        "--config=a.py",
-        "--use_gpu=0",
-        "--verbose",
-        "--job=x",
-    ]
+@pytest.mark.parametrize(
+    ("given", "passed_on"),
+    [
+        (["--config=a.py", "--use_gpu=0"], ["--config=a.py", "--use_gpu=0"]),
+        (["--config", "a.py", "--use_gpu", "0"], ["--config=a.py", "--use_gpu=0"]),
+        (["--verbose", "--job=x"], ["--verbose", "--job=x"]),
+        (["--job=x", "--verbose"], ["--job=x", "--verbose"]),
+        (["--start_pass", "-1"], ["--start_pass=-1"]),
+        (["--config_args=a=1,b=2"], ["--config_args=a=1,b=2"]),
+        (["--config_args", "a=1,b=2"], ["--config_args=a=1,b=2"]),
+        (["--empty=", "--last"], ["--empty=", "--last"]),
+    ],
+)
+def test_arguments_that_are_not_known_are_passed_on_in_every_spelling(given: list[str], passed_on: list[str]):
+    assert joined(given) == passed_on
+    flags = trainer_flags(read_settings(ENVIRON, given), Group(ADDRESSES, 0))
+    begin = flags.index("--ports_num_for_sparse=2") + 1
+    assert flags[begin : begin + len(passed_on)] == passed_on, "in their order, where the document's log has them"
+    _, trainer = new_commands(read_settings(ENVIRON, given), Group(ADDRESSES, 0), {})
+    assert trainer.words[2:] == given, "today's program gets them as they are"
+
+
+def test_what_the_pod_is_cannot_be_overruled_by_an_argument():
+    """The last of two flags of one name is the one that counts."""
+    flags = trainer_flags(read_settings(ENVIRON, ["--trainer_id=7", "--save_dir=/tmp"]), Group(ADDRESSES, 1))
+    last = dict(flag.split("=", 1) for flag in flags)
+    assert (last["--trainer_id"], last["--save_dir"]) == ("1", "/home/jobpath/paddle-cluster-job/output")
+
+
+def test_addresses_of_the_new_kind_stand_plain_in_pservers_and_bracketed_before_a_port():
+    group = Group(("fd00::9", "fd00::10"), 1)
+    assert "--pservers=fd00::9,fd00::10" in trainer_flags(read_settings(ENVIRON, []), group)
+    server, trainer = new_commands(read_settings(ENVIRON, []), group, {})
+    assert server.environ["PADDLE_PSERVERS_IP_PORT_LIST"] == "[fd00::9]:7164,[fd00::10]:7164"
+    assert server.environ["PADDLE_GLOO_HTTP_ENDPOINT"] == "[fd00::9]:7166"
+    assert trainer.environ["PADDLE_CURRENT_ENDPOINT"] == "[fd00::10]:7165"
+    assert server.environ["POD_IP"] == "[fd00::10]", "Paddle looks for POD_IP:PADDLE_PORT in the list"
+
+
+def test_the_ports_that_are_listened_at_are_the_servers_and_on_the_first_pod_that_of_gloo():
+    settings = read_settings(ENVIRON, [])
+    assert list(old_ports(settings)) == [7164, 7165, 7166, 7167]
+    assert new_ports(settings, Group(ADDRESSES, 0)) == [7164, 7166]
+    assert new_ports(settings, Group(ADDRESSES, 1)) == [7164]
 
 
 def test_the_paddle_command_of_todays_wheel_is_not_taken_for_that_of_2016(tmp_path: Path):
@@ -80,4 +117,4 @@ def test_a_config_directory_of_2016_without_its_paddle_is_an_error_that_says_wha
     config.mkdir(parents=True)
     (config / "trainer_config.py").touch()
     with pytest.raises(LaunchError, match=r"has no train.py, .*\(there is trainer_config.py\).*2016 is not in this"):
-        refuse_missing_program(read_settings(ENVIRON | {"JOB_PATH": str(tmp_path)}, []))
+        refuse_missing_program(read_settings({**ENVIRON, "JOB_PATH": str(tmp_path)}, []))

@@ -42,6 +42,11 @@ def test_the_engine_hands_the_addresses_over():
     assert HandedOver(environ, 2).look(0) == Group(("127.1.0.9", "127.1.0.10"), 0)
 
 
+def test_what_is_handed_over_must_be_addresses():
+    with pytest.raises(LaunchError, match="PADDLEJOB_PEERS: 'a' does not appear to be an IPv4 or IPv6 address; it is"):
+        HandedOver({"PADDLEJOB_PEERS": "a,b", "POD_IP": "a"}, 2)
+
+
 def test_the_workers_of_a_paddle_job_know_each_other_from_its_environment():
     environ = {"PADDLE_TRAINERS": "a.ns.svc,b.ns.svc", "PADDLE_TRAINER_ID": "1", "POD_IP": "b.ns.svc"}
     assert HandedOver(environ, 2).look(0) == Group(("a.ns.svc", "b.ns.svc"), 1)
@@ -54,13 +59,13 @@ def test_a_count_that_is_not_that_of_the_pods_is_refused():
 
 def test_pods_of_an_indexed_job_find_each_other_by_name_and_keep_their_index():
     names = {f"train-{index}.train": f"10.0.0.{20 - index}" for index in range(3)}
-    environ = ENVIRON | {"JOB_COMPLETION_INDEX": "2", "HOSTNAME": "train-2"}
+    environ = {**ENVIRON, "JOB_COMPLETION_INDEX": "2", "HOSTNAME": "train-2"}
     found = ByName(environ, read_settings(environ, []), resolve=names.__getitem__).look(0)
     assert found == Group(("10.0.0.20", "10.0.0.19", "10.0.0.18"), 2)
 
 
 def test_names_without_an_address_are_told_with_what_they_need():
-    environ = ENVIRON | {"JOB_COMPLETION_INDEX": "0", "JOB_SERVICE": "peers"}
+    environ = {**ENVIRON, "JOB_COMPLETION_INDEX": "0", "JOB_SERVICE": "peers"}
     known = {"paddle-cluster-job-0.peers": "10.0.0.1"}
     finder = ByName(environ, read_settings(environ, []), resolve=lambda name: known.get(name, ""))
     with pytest.raises(
@@ -70,6 +75,6 @@ def test_names_without_an_address_are_told_with_what_they_need():
 
 
 def test_an_index_beyond_the_number_of_trainers_is_refused():
-    environ = ENVIRON | {"JOB_COMPLETION_INDEX": "3"}
+    environ = {**ENVIRON, "JOB_COMPLETION_INDEX": "3"}
     with pytest.raises(LaunchError, match="has index 3, but CONF_PADDLE_GRADIENT_NUM is 3"):
         ByName(environ, read_settings(environ, []))

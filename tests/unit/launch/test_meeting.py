@@ -1,4 +1,4 @@
-"""Pods meet before they start, hear of each other's end, and miss those that are silent."""
+"""Pods meet before they start, whoever else knocks, comes too late or goes too early."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import os
 import socket
 import threading
 import time
-from queue import SimpleQueue
-from typing import Any
 
 import pytest
 
-from paddlejob.launch import link as link_module
-from paddlejob.launch.events import AllEnded, PeerLost
+from paddlejob.launch import meeting
 from paddlejob.launch.group import Group
-from paddlejob.launch.link import Link
-from paddlejob.launch.meeting import NotMet, meet
+from paddlejob.launch.meeting import Door, Line, NotMet, meet, refuse_taken_ports
 
 _networks = itertools.count(os.getpid() * 5)
 PORT = 7168
@@ -28,93 +24,175 @@ def addresses() -> tuple[str, ...]:
     return tuple(f"127.{70 + number // 250 % 40}.{number % 250}.{host}" for host in (9, 10, 11))
 
 
-class Pods:
-    """Each of a group in a thread of its own."""
+class Meeting:
+    """One pod's try to meet the others, in a thread of its own."""
 
-    def __init__(self, addresses: tuple[str, ...]) -> None:
-        self.events: list[SimpleQueue[Any]] = [SimpleQueue() for _ in addresses]
-        self.links: dict[int, Link] = {}
-        threads = [
-            threading.Thread(target=self._join, args=(Group(addresses, rank),)) for rank in range(len(addresses))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        assert len(self.links) == len(addresses)
+    def __init__(self, group: Group) -> None:
+        self.lines: dict[int, Line] = {}
+        self.reason = ""
+        self._thread = threading.Thread(target=self._meet, args=(group,))
+        self._thread.start()
 
-    def _join(self, group: Group) -> None:
-        deadline = time.monotonic() + 50
-        while True:
-            try:
-                lines = meet(group, PORT, deadline)
-            except NotMet:
-                time.sleep(0.05)
-                continue
-            self.links[group.rank] = Link(group, lines, self.events[group.rank].put)
-            return
+    def _meet(self, group: Group) -> None:
+        try:
+            self.lines = meet(group, PORT, time.monotonic() + 30)
+        except NotMet as reason:
+            self.reason = str(reason)
 
-    def told(self, rank: int) -> Any:
-        return self.events[rank].get(timeout=30)
+    def over(self) -> Meeting:
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        return self
 
     def close(self) -> None:
-        for link in self.links.values():
-            link.close()
+        for line in self.lines.values():
+            line.close()
 
 
-def test_all_hear_of_the_end_when_the_last_has_ended_and_not_before(addresses: tuple[str, ...]):
-    pods = Pods(addresses)
-    for rank in (0, 2):
-        pods.links[rank].ended_well()
-    time.sleep(0.3)
-    assert all(events.empty() for events in pods.events)
-    pods.links[1].ended_well()
-    assert [pods.told(rank) for rank in range(3)] == [AllEnded()] * 3
-    pods.close()
+def knock(address: str) -> socket.socket:
+    """A connection to the first pod, as soon as it listens."""
+    for _ in range(500):
+        connection = socket.socket()
+        if connection.connect_ex((address, PORT)) == 0:
+            return connection
+        connection.close()
+        time.sleep(0.02)
+    raise AssertionError(f"nobody listens at {address}")
 
 
-def test_the_reason_of_one_that_gives_up_reaches_all_others(addresses: tuple[str, ...]):
-    pods = Pods(addresses)
-    pods.links[1].give_up("trainer 1 failed with status 3")
-    assert pods.told(0) == pods.told(2) == PeerLost("trainer 1 failed with status 3")
-    pods.close()
+def hello(group: Group) -> Line:
+    line = Line(knock(group.addresses[0]))
+    line.send(f"hello {group.digest} {group.rank}")
+    return line
 
 
-def test_a_broken_connection_is_a_pod_that_is_gone(addresses: tuple[str, ...]):
-    pods = Pods(addresses)
-    pods.links[2].close()
-    gone = PeerLost(f"trainer 2 ({addresses[2]}) is gone")
-    assert (pods.told(0), pods.told(1)) == (gone, gone)
-    pods.close()
+def closed(line: Line) -> bool:
+    return line.read(30) == ""
 
 
-def test_a_pod_that_is_silent_for_too_long_is_gone(addresses: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(link_module, "SILENCE_SECONDS", 0.5)
-    pods = Pods(addresses)
-    assert "is gone" in pods.told(0).words
-    pods.close()
+def test_all_are_let_go_when_the_last_has_come(addresses: tuple[str, ...]):
+    first = Meeting(Group(addresses, 0))
+    others = [hello(Group(addresses, rank)) for rank in (1, 2)]
+    assert [other.read(30) for other in others] == ["go", "go"]
+    assert sorted(first.over().lines) == [1, 2]
+    first.close()
 
 
 def test_one_that_sees_another_group_is_not_let_in(addresses: tuple[str, ...]):
+    """As a pod of the group before, which is slow to notice that it has ended."""
     first, second, third = addresses
-    outcome: list[str] = []
+    now, before = (first, second), (first, third)
+    gathering = Meeting(Group(now, 0))
+    assert closed(hello(Group(before, 1)))
+    assert Meeting(Group(before, 1)).over().reason.startswith(f"{first} sees other pods than this one does")
+    assert hello(Group(now, 1)).read(30) == "go"
+    gathering.over().close()
 
-    def gather() -> None:
-        try:
-            meet(Group((first, second), 0), PORT, time.monotonic() + 5)
-        except NotMet as reason:
-            outcome.append(str(reason))
 
-    thread = threading.Thread(target=gather)
-    thread.start()
-    with pytest.raises(NotMet):
-        for _ in range(100):
-            time.sleep(0.02)
-            if socket.socket().connect_ex((first, PORT)) == 0:
-                meet(Group((first, third), 1), PORT, time.monotonic() + 5)
-    thread.join(30)
-    assert outcome and second in outcome[0]
+def test_one_that_dies_in_the_middle_of_the_meeting_is_waited_for_again(addresses: tuple[str, ...]):
+    first = Meeting(Group(addresses, 0))
+    hello(Group(addresses, 1)).close()
+    third = hello(Group(addresses, 2))
+    again = hello(Group(addresses, 1))
+    assert [third.read(30), again.read(30)] == ["go", "go"]
+    lines = first.over().lines
+    lines[1].send("still there?")
+    assert again.read(30) == "still there?", "the line is that of the one that lives"
+    first.close()
+
+
+def test_nobody_is_let_go_when_the_last_to_come_is_gone_at_once(addresses: tuple[str, ...]):
+    group = Group(addresses[:2], 0)
+    with socket.create_server((addresses[0], PORT)) as listener:
+        hello(Group(addresses[:2], 1)).close()
+        door = Door(group, listener)
+        assert not door.wait(time.monotonic() + 0.3)
+        assert door.missing == [addresses[1]]
+        door.close()
+
+
+def test_one_that_comes_twice_is_met_where_it_came_last(addresses: tuple[str, ...]):
+    first = Meeting(Group(addresses, 0))
+    before, again = hello(Group(addresses, 1)), hello(Group(addresses, 1))
+    assert closed(before)
+    third = hello(Group(addresses, 2))
+    assert [third.read(30), again.read(30)] == ["go", "go"]
+    first.over().close()
+
+
+def test_those_who_come_and_say_nothing_hold_up_nobody(addresses: tuple[str, ...]):
+    """Half a connection of a node that was lost, or a scanner of ports."""
+    first = Meeting(Group(addresses, 0))
+    silent = [knock(addresses[0]) for _ in range(20)]
+    others = [hello(Group(addresses, rank)) for rank in (1, 2)]
+    assert [other.read(30) for other in others] == ["go", "go"]
+    assert first.over().reason == ""
+    assert all(one.recv(10) == b"" for one in silent), "they are sent away"
+    first.close()
+
+
+@pytest.mark.parametrize("words", ["hello DIGEST 3", "hello DIGEST 0", "hello DIGEST x", "hello DIGEST", "GET / HTTP"])
+def test_one_that_is_no_pod_of_the_group_is_sent_away(words: str, addresses: tuple[str, ...]):
+    first = Meeting(Group(addresses, 0))
+    stranger = Line(knock(addresses[0]))
+    stranger.send(words.replace("DIGEST", Group(addresses, 0).digest))
+    assert closed(stranger)
+    others = [hello(Group(addresses, rank)) for rank in (1, 2)]
+    assert [other.read(30) for other in others] == ["go", "go"]
+    first.over().close()
+
+
+def test_those_who_do_not_come_are_named(addresses: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(meeting, "WINDOW_SECONDS", 0.5)
+    first = Meeting(Group(addresses, 0))
+    second = hello(Group(addresses, 1))
+    reason = first.over().reason
+    assert reason == f"no word from {addresses[2]} at port {PORT}, which must be open between the pods"
+    assert closed(second), "the one that came looks again"
+
+
+def test_a_first_pod_that_falls_silent_is_not_waited_for_without_end(
+    addresses: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    """Its node is lost after it took the connection: nothing more comes from it, not even an end."""
+    monkeypatch.setattr(meeting, "WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr(meeting, "CONNECT_SECONDS", 0.2)
+    with socket.create_server((addresses[0], PORT)) as listener:
+        joining = Meeting(Group(addresses, 1))
+        connection, _ = listener.accept()
+        assert joining.over().reason.endswith("or waits for some as well")
+        connection.close()
+
+
+def test_the_first_pod_says_where_it_cannot_listen(addresses: tuple[str, ...]):
+    with socket.create_server((addresses[0], PORT)):
+        reason = Meeting(Group(addresses, 0)).over().reason
+    assert reason == f"this pod cannot listen at {addresses[0]}, port {PORT} (Address already in use)"
+
+
+def test_a_port_of_a_server_that_is_taken_is_named(addresses: tuple[str, ...]):
+    with socket.create_server((addresses[0], 7165)), socket.create_server((addresses[0], 7167)):
+        with pytest.raises(NotMet, match=rf"port 7165, 7167 of this pod \({addresses[0]}\) is taken"):
+            refuse_taken_ports(addresses[0], range(7164, 7168))
+        refuse_taken_ports(addresses[1], range(7164, 7168))
+    refuse_taken_ports(addresses[0], range(7164, 7168))
+
+
+def test_addresses_of_the_new_kind_meet_as_well():
+    if not _has_ipv6():
+        pytest.skip("no IPv6 here")
+    with pytest.raises(NotMet, match="no word from ::2"):
+        meet(Group(("::1", "::2"), 0), PORT, time.monotonic() + 0.2)
 
 
 def test_a_job_of_one_pod_meets_nobody(addresses: tuple[str, ...]):
     assert meet(Group(addresses[:1], 0), PORT, time.monotonic()) == {}
+
+
+def _has_ipv6() -> bool:
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return False
+        return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from paddlejob.launch.processes import Command, Process
+from paddlejob.launch.processes import Command, Process, stop
 from paddlejob.launch.words import LaunchError
 
 
@@ -33,6 +35,36 @@ def test_a_log_that_cannot_be_written_does_not_end_training(tmp_path: Path, caps
     assert "cannot be written" in capsys.readouterr().out
 
 
+def test_a_log_on_a_full_volume_does_not_end_training_and_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "x.log").symlink_to("/dev/full")
+    events: SimpleQueue[Any] = SimpleQueue()
+    start("for number in range(1000): print(number)", tmp_path / "x.log", events)
+    assert events.get(timeout=30) == 0
+    assert capsys.readouterr().out.count("cannot be written any more (No space left on device)") == 1
+
+
+def test_a_process_goes_on_when_nobody_reads_what_it_says(tmp_path: Path):
+    """As with `kubectl logs`, whose other end may be gone: the log file still gets every line."""
+    read, write = os.pipe()
+    os.close(read)
+    words = "from tests.unit.launch.test_processes import run_one; run_one()"
+    done = subprocess.run(
+        [sys.executable, "-c", words, str(tmp_path / "x.log")], stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert done.stderr == b""
+    assert (tmp_path / "x.log").read_text().count("line") == 20000
+
+
+def run_one() -> None:
+    events: SimpleQueue[Any] = SimpleQueue()
+    start("for number in range(20000): print('line', number)", Path(sys.argv[1]), events)
+    status = events.get(timeout=60)
+    os._exit(status)
+
+
 def test_a_process_that_ends_by_a_signal_has_a_shells_status(tmp_path: Path):
     events: SimpleQueue[Any] = SimpleQueue()
     start("import os; os.kill(os.getpid(), 9)", tmp_path / "x.log", events)
@@ -47,7 +79,7 @@ def test_a_process_that_does_not_heed_the_first_word_is_made_to_end(tmp_path: Pa
     while "deaf" not in ((tmp_path / "x.log").read_text() if (tmp_path / "x.log").exists() else ""):
         assert events.empty()
         time.sleep(0.05)
-    process.stop()
+    stop([process])
     assert events.get(timeout=30) == 137
 
 

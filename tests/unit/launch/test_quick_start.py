@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -39,29 +42,85 @@ def test_numbers_in_few_words():
     assert reviews.ranges([5, 1, 2, 3, 9]) == "1-3,5,9"
 
 
-def test_only_a_whole_pass_counts(tmp_path: Path):
-    config = tmp_path / "trainer_config.lr.py"
-    config.touch()
-    output = tmp_path / "output"
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    made = tmp_path / "trainer_config.lr.py"
+    made.write_text("VOCABULARY = 200\n")
+    return made
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "output"
+
+
+def saved(words: str) -> Callable[[Path], None]:
+    return lambda directory: (directory / "w0").write_text(words) and None
+
+
+def test_only_a_whole_pass_counts(output: Path, config: Path):
     for number in (0, 1):
-        passes.write_pass(output, number, config, lambda directory: (directory / "w0").write_text("1"))
+        passes.write_pass(output, number, config, saved("1"))
     (output / "pass-00001" / "done").unlink()
     (output / "pass-tests").mkdir()
     assert passes.last_pass(output).name == "pass-00000"
     assert passes.number_of(passes.last_pass(output)) == 0
 
 
-def test_a_pass_that_dies_while_it_is_written_is_never_seen(tmp_path: Path):
-    config = tmp_path / "trainer_config.lr.py"
-    config.touch()
-
-    def dies(directory: Path) -> None:
-        (directory / "w0").write_text("half")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        passes.write_pass(tmp_path, 0, config, dies)
-    assert list(tmp_path.glob("pass-*")) == []
-    assert passes.last_pass(tmp_path) is None
-    whole = passes.write_pass(tmp_path, 0, config, lambda directory: (directory / "w0").write_text("1"))
+def test_a_pass_holds_the_parameters_the_config_and_its_name(output: Path, config: Path):
+    """As in 2016: path.txt is how a trainer that starts from the directory finds the config in it."""
+    whole = passes.write_pass(output, 3, config, saved("1"))
     assert {path.name for path in whole.iterdir()} == {"w0", "trainer_config.lr.py", "path.txt", "done"}
+    assert (whole / "path.txt").read_text() == "trainer_config.lr.py\n"
+    assert (whole / (whole / "path.txt").read_text().strip()).read_text() == config.read_text()
+    assert (whole.stat().st_mode & 0o777) == (output.stat().st_mode & 0o777), "others may read it"
+
+
+def test_a_pass_that_cannot_be_written_leaves_nothing(output: Path, config: Path):
+    def no_room(directory: Path) -> None:
+        (directory / "w0").write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        passes.write_pass(output, 0, config, no_room)
+    assert list(output.iterdir()) == []
+
+
+def test_a_pass_is_never_seen_half_and_what_a_kill_left_is_removed_by_the_next_group(output: Path, config: Path):
+    killed = f"""
+import os, sys
+sys.path.insert(0, {str(QUICK_START)!r})
+import passes
+from pathlib import Path
+def dies(directory):
+    (directory / "w0").write_text("half")
+    os.kill(os.getpid(), 9)
+passes.write_pass(Path({str(output)!r}), 0, Path({str(config)!r}), dies)
+"""
+    assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == -9
+    (draft,) = output.iterdir()
+    assert draft.name.startswith(".pass-00000-")
+    assert passes.last_pass(output) is None
+    passes.remove_drafts(output)
+    assert list(output.iterdir()) == []
+
+
+def test_a_trainer_of_the_group_before_cannot_spoil_the_pass_of_the_next(output: Path, config: Path):
+    """It may still write the same pass, from a node that was cut off for a while: the first whole one stays."""
+
+    def slow(directory: Path) -> None:
+        (directory / "w0").write_text("before")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(passes.os, "getpid", lambda: 1)
+            passes.write_pass(output, 0, config, saved("next"))
+
+    assert passes.write_pass(output, 0, config, slow) == output / "pass-00000"
+    assert (output / "pass-00000" / "w0").read_text() == "next"
+    assert [path.name for path in output.iterdir()] == ["pass-00000"]
+
+
+def test_a_directory_of_that_name_that_is_not_whole_is_replaced(output: Path, config: Path):
+    (output / "pass-00000").mkdir(parents=True)
+    (output / "pass-00000" / "w0").write_text("half")
+    passes.write_pass(output, 0, config, saved("whole"))
+    assert (output / "pass-00000" / "w0").read_text() == "whole"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -42,6 +43,12 @@ def test_it_is_written_in_the_words_of_python_3_8_and_its_library(source: Path):
         for module in modules:
             own = module.startswith("paddlejob.launch") and source != MADE
             assert own or module.split(".")[0] in {*sys.stdlib_module_names, "__future__"}, module
+
+
+def test_a_clock_that_is_set_while_pods_wait_or_train_changes_nothing():
+    """Only the clock that never goes back is read."""
+    assert not re.findall(r"\btime\.time\b|\bdatetime\b|\btime\.localtime\b", single_file())
+    assert "time.monotonic()" in single_file()
 
 
 def test_what_is_read_while_the_file_runs_is_no_annotation_of_a_newer_python():

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import paddlejob
 from paddlejob.data import split
@@ -26,21 +27,20 @@ PROGRAM = Path(paddlejob.__file__).parent / "examples" / "quick_start"
 
 
 def main() -> None:
-    out, parts = Path(_needed("OUT_DIR")), _needed("SPLIT_COUNT")
-    if not parts.isdigit() or int(parts) < 1:
-        sys.exit(f"SPLIT_COUNT: is {parts}; set it to a whole number, 1 or more")
+    out, parts = Path(_needed("OUT_DIR")), _number("SPLIT_COUNT", _needed("SPLIT_COUNT"))
     _warn_off_volume(out)
+    try:
+        _prepare(out, parts)
+    except PaddleJobError as error:
+        sys.exit(f"get_data: {error}".replace("pass --overwrite", "set OVERWRITE=1"))
+    except OSError as error:
+        sys.exit(f"get_data: {out}: cannot be written: {error}")
+
+
+def _prepare(out: Path, parts: int) -> None:
+    by: Any = os.getenv("SPLIT_BY") or "lines"
     with _source(out) as source:
-        try:
-            made = split(
-                source,
-                str(out),
-                int(parts),
-                os.getenv("SPLIT_BY") or "lines",  # type: ignore[arg-type]
-                overwrite=os.getenv("OVERWRITE") == "1",
-            )
-        except PaddleJobError as error:
-            sys.exit(f"get_data: {error}".replace("pass --overwrite", "set OVERWRITE=1"))
+        made = split(source, str(out), parts, by, overwrite=os.getenv("OVERWRITE") == "1")
     for part in made.parts:
         print(f"{out}/{part.part}/data  {part.records} records  {part.bytes} bytes", flush=True)
     shutil.copytree(PROGRAM, out / PROGRAM.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -55,6 +55,12 @@ def _needed(name: str) -> str:
     return value
 
 
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        sys.exit(f"{name}: is {text}; set it to a whole number, 1 or more")
+    return int(text)
+
+
 @contextmanager
 def _source(out: Path) -> Iterator[str]:
     url = os.getenv("DATA_URL")
@@ -64,15 +70,17 @@ def _source(out: Path) -> Iterator[str]:
     sys.path.insert(0, str(PROGRAM))
     import reviews
 
+    samples = _number("SAMPLES", os.getenv("SAMPLES") or "6000")
     # One name and one time, whenever it runs: then a run that was interrupted goes on.
-    out.mkdir(parents=True, exist_ok=True)
     file = out / ".reviews" / "reviews.txt"
-    file.parent.mkdir(exist_ok=True)
-    with file.open("w") as lines:
-        lines.writelines(reviews.generate(int(os.getenv("SAMPLES") or 6000)))
-    os.utime(file, (0, 0))
-    yield str(file)
-    shutil.rmtree(file.parent)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with file.open("w") as lines:
+            lines.writelines(reviews.generate(samples))
+        os.utime(file, (0, 0))
+        yield str(file)
+    finally:
+        shutil.rmtree(file.parent, ignore_errors=True)
 
 
 def _warn_off_volume(out: Path) -> None:

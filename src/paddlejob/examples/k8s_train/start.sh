@@ -1,10 +1,11 @@
 #!/bin/bash
 # What the documents' Job runs as /root/start.sh: environment variables become arguments of start_paddle.py.
+# Variables that are missing are told by start_paddle.py, all at once.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 config=trainer_config.py
-for found in "$JOB_PATH/$JOB_NAME/$TRAIN_CONFIG_DIR"/trainer_config*.py; do
+for found in "${JOB_PATH:-}/${JOB_NAME:-}/${TRAIN_CONFIG_DIR:-}"/trainer_config*.py; do
     if [ -e "$found" ]; then config=$(basename "$found"); break; fi
 done
 

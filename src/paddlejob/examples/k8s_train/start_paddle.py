@@ -7,11 +7,14 @@ Generated from paddlejob.launch by `make generate`; do not edit. Needs Python 3.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import http.client
 import ipaddress
 import json
 import os
+import re
+import selectors
 import shutil
 import signal
 import socket
@@ -25,7 +28,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import IO, Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
@@ -45,7 +48,9 @@ class LaunchError(Exception):
 
 
 def say(line: str) -> None:
-    print(f"start_paddle: {line}", flush=True)
+    """Where nobody reads any more, training goes on all the same."""
+    with contextlib.suppress(OSError):
+        print(f"start_paddle: {line}", flush=True)
 
 
 def listed(names: list[str]) -> str:
@@ -99,7 +104,6 @@ class Settings:
 def read_settings(environ: Mapping[str, str], arguments: Sequence[str]) -> Settings:
     faults: list[str] = []
     job, path, config_dir = (_text(environ, name, faults) for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"))
-    known = _trainers_known(environ)
     found = Settings(
         job=job,
         root=Path(path) / job,
@@ -109,7 +113,7 @@ def read_settings(environ: Mapping[str, str], arguments: Sequence[str]) -> Setti
         port=_number(environ, "CONF_PADDLE_PORT", 7164, 1, faults),
         ports=_number(environ, "CONF_PADDLE_PORTS_NUM", 2, 1, faults),
         sparse_ports=_number(environ, "CONF_PADDLE_PORTS_NUM_SPARSE", 2, 0, faults),
-        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", known, 1, faults),
+        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", _trainers_known(environ), 1, faults),
         threads=_number(environ, "TRAINER_COUNT", 1, 1, faults),
         wait_seconds=_number(environ, "JOB_WAIT_SECONDS", WAIT_SECONDS, 1, faults),
         passed_on=tuple(arguments),
@@ -146,7 +150,7 @@ def _text(environ: Mapping[str, str], name: str, faults: list[str]) -> str:
 
 def _number(environ: Mapping[str, str], name: str, default: int, least: int, faults: list[str]) -> int:
     text = environ.get(name) or str(default)
-    if text.isdigit() and int(text) >= least:
+    if text.isdecimal() and int(text) >= least:
         return int(text)
     faults.append(f"{name}: is {environ.get(name) or 'not set'}; set it to a whole number, {least} or more")
     return least
@@ -155,7 +159,8 @@ def _number(environ: Mapping[str, str], name: str, default: int, least: int, fau
 def _trainers_known(environ: Mapping[str, str]) -> int:
     """From the engine that hands the peers over, or from the operator of a PaddleJob; else 0."""
     peers = [peer for peer in environ.get("PADDLEJOB_PEERS", "").split(",") if peer]
-    return len(peers) or int(environ.get("PADDLE_TRAINERS_NUM") or 0)
+    told = environ.get("PADDLE_TRAINERS_NUM", "")
+    return len(peers) or (int(told) if told.isdecimal() else 0)
 
 
 def _own_namespace() -> str:
@@ -206,6 +211,62 @@ def group_of(addresses: Iterable[str], own: Collection[str]) -> Group:
     return Group(tuple(ordered), mine[0])
 
 
+# A pod as the API server describes it, cut down to what its peers need to know.
+
+
+class Pod(NamedTuple):
+    name: str
+    addresses: tuple[str, ...]
+    """The first is that of the cluster's main kind."""
+    phase: str
+    owner: str
+    leaving: bool
+    why: str = ""
+    """Why it does not run, as far as Kubernetes says."""
+
+    @property
+    def runs(self) -> bool:
+        return self.phase == "Running" and bool(self.addresses) and not self.leaving
+
+    @property
+    def may_run(self) -> bool:
+        return self.phase in ("Running", "Pending") and not self.leaving
+
+
+def read_pod(document: dict[str, Any]) -> Pod:
+    metadata, status = document["metadata"], document.get("status") or {}
+    addresses = [one["ip"] for one in status.get("podIPs") or [] if one.get("ip")]
+    if not addresses and status.get("podIP"):
+        addresses = [status["podIP"]]
+    owner = next((one["uid"] for one in metadata.get("ownerReferences") or [] if one.get("controller")), "")
+    return Pod(
+        name=metadata["name"],
+        addresses=tuple(addresses),
+        phase=status.get("phase") or "Pending",
+        owner=owner,
+        leaving="deletionTimestamp" in metadata,
+        why=_why(status),
+    )
+
+
+def _why(status: dict[str, Any]) -> str:
+    """In Kubernetes' own words: not scheduled, a container that waits or has failed, an eviction."""
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _words(condition)
+    for container in (status.get("initContainerStatuses") or []) + (status.get("containerStatuses") or []):
+        state = container.get("state") or {}
+        if state.get("waiting"):
+            return _words(state["waiting"])
+        if (state.get("terminated") or {}).get("exitCode"):
+            return f"exit status {state['terminated']['exitCode']}"
+    return _words(status)
+
+
+def _words(part: dict[str, Any]) -> str:
+    return ": ".join(part[key] for key in ("reason", "message") if part.get(key))
+
+
 # The pods of one Job, from the API server, with the pod's own service account.
 ANSWER_SECONDS = 30
 WATCH_SECONDS = 60
@@ -220,12 +281,8 @@ class Unavailable(Exception):
     """No answer, a broken one, or one that says to come again."""
 
 
-class Pod(NamedTuple):
-    name: str
-    address: str
-    phase: str
-    owner: str
-    leaving: bool
+class TooOld(Exception):
+    """A watch cannot go on from where the last list was: list again."""
 
 
 class ApiServer(NamedTuple):
@@ -255,20 +312,24 @@ class JobPods:
         self._server = server
         self._path = f"/api/v1/namespaces/{quote(namespace)}/pods"
         self._selector = {"labelSelector": f"job-name={job}"}
+        self.trouble = ""
+        """Why the API server could not be asked the last time; empty when it could."""
 
     def changes(self, deadline: float) -> Iterator[list[Pod]]:
         """All pods now, and again after each change, until the deadline."""
-        complained = False
         while time.monotonic() < deadline:
             try:
                 found, version = self._list()
+                self.trouble = ""
                 yield list(found.values())
-                yield from self._follow(found, version, deadline)
+                with contextlib.suppress(TooOld):
+                    yield from self._follow(found, version, deadline)
             except Unavailable as reason:
-                if not complained:
+                if not self.trouble:
                     say(f"the API server at {self._server.host} gives no answer ({reason}); trying again")
-                complained = True
-                time.sleep(RETRY_SECONDS)
+                self.trouble = str(reason)
+            # After a watch too, which something on the way may end at once each time.
+            time.sleep(min(RETRY_SECONDS, max(0.0, deadline - time.monotonic())))
 
     def _list(self) -> tuple[dict[str, Pod], str]:
         connection, response = self._ask(self._selector, ANSWER_SECONDS)
@@ -278,7 +339,7 @@ class JobPods:
             raise Unavailable(str(error)) from None
         finally:
             connection.close()
-        found = {pod["metadata"]["name"]: _pod(pod) for pod in answer["items"]}
+        found = {pod["metadata"]["name"]: read_pod(pod) for pod in answer.get("items") or []}
         return found, answer["metadata"]["resourceVersion"]
 
     def _follow(self, found: dict[str, Pod], version: str, deadline: float) -> Iterator[list[Pod]]:
@@ -298,16 +359,19 @@ class JobPods:
             connection.close()
 
     def _ask(self, query: Mapping[str, str], seconds: float) -> tuple[http.client.HTTPConnection, Any]:
-        connection = self._server.connect()
+        try:
+            # Both are read each time: the kubelet replaces a token before it expires.
+            token, connection = self._server.token.read_text().strip(), self._server.connect()
+        except OSError as error:
+            raise Unavailable(f"the files of the service account cannot be read: {error}") from None
         connection.timeout = seconds
-        # Read each time: the kubelet replaces a token before it expires.
-        headers = {"Authorization": f"Bearer {self._server.token.read_text().strip()}", "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         try:
             connection.request("GET", f"{self._path}?{urlencode(query)}", headers=headers)
             response = connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise Unavailable(str(error)) from None
+            raise Unavailable(str(error) or type(error).__name__) from None
         if response.status != 200:
             words = _message(response)
             connection.close()
@@ -320,6 +384,8 @@ def _refuse(status: int, words: str) -> None:
         raise Forbidden(words)
     if status == 401:
         raise LaunchError(f"the API server does not accept this pod's token: {words}")
+    if status == 410:
+        raise TooOld
     raise Unavailable(f"{status} {words}")
 
 
@@ -331,31 +397,107 @@ def _message(response: Any) -> str:
 
 
 def _note(found: dict[str, Pod], event: dict[str, Any]) -> None:
-    pod = _pod(event["object"])
+    pod = read_pod(event["object"])
     if event["type"] == "DELETED":
         found.pop(pod.name, None)
     else:
         found[pod.name] = pod
 
 
-def _pod(document: dict[str, Any]) -> Pod:
-    metadata, status = document["metadata"], document.get("status") or {}
-    owner = next((one["uid"] for one in metadata.get("ownerReferences") or [] if one.get("controller")), "")
-    return Pod(
-        name=metadata["name"],
-        address=status.get("podIP") or "",
-        phase=status.get("phase") or "Pending",
-        owner=owner,
-        leaving="deletionTimestamp" in metadata,
-    )
-
-
-# Three ways to find the other pods: they are handed over, have names of their own, or the API server knows them.
-LOOK_AGAIN_SECONDS = 1.0
+# Finds the other pods of the Job by asking the API server.
 
 
 class TrainingIsOver(Exception):
     """Another pod of the job has succeeded, which none does before all have ended."""
+
+
+class ByApi:
+    """The API server lists the pods of the job."""
+
+    def __init__(self, server: ApiServer, environ: Mapping[str, str], settings: Settings) -> None:
+        self._pods = JobPods(server, settings.namespace, settings.job)
+        self._settings = settings
+        self._hostname = environ.get("HOSTNAME") or socket.gethostname()
+        self._own = {environ.get("POD_IP") or _address_towards(server)}
+        self._said = ""
+
+    def look(self, deadline: float) -> Group:
+        pods: list[Pod] = []
+        for seen in self._pods.changes(deadline):
+            self._refuse_no_pods(seen)
+            pods = self._of_this_job(seen)
+            running = [pod for pod in pods if pod.runs]
+            if len(running) == self._settings.trainers:
+                return self._group(running)
+            if any(pod.phase == "Succeeded" for pod in pods):
+                raise TrainingIsOver
+            self._say(f"{len(running)} of {self._settings.trainers} pods run; waiting for the others")
+        raise LaunchError(self._missing(pods))
+
+    def _refuse_no_pods(self, pods: list[Pod]) -> None:
+        if not pods:
+            raise LaunchError(
+                f"no pod in namespace {self._settings.namespace} has the label job-name={self._settings.job}, not even "
+                "this one; JOB_NAME must be the Job's metadata.name, and JOB_NAMESPACE its namespace"
+            )
+
+    def _of_this_job(self, pods: list[Pod]) -> list[Pod]:
+        """Without those that an earlier Job of the same name has left."""
+        owners = {pod.owner for pod in pods if self._is_mine(pod) and not pod.leaving}
+        return [pod for pod in pods if pod.owner in owners] if owners else pods
+
+    def _is_mine(self, pod: Pod) -> bool:
+        """By name where it has one of its own: its address towards the API server may be of another kind."""
+        return pod.name == self._hostname or bool(self._own & set(pod.addresses))
+
+    def _group(self, pods: list[Pod]) -> Group:
+        addresses = _of_one_kind(pods)
+        own = {addresses[place] for place, pod in enumerate(pods) if self._is_mine(pod)}
+        return group_of(addresses, own or self._own)
+
+    def _say(self, line: str) -> None:
+        if line != self._said:
+            say(line)
+        self._said = line
+
+    def _missing(self, pods: list[Pod]) -> str:
+        if self._pods.trouble:
+            return f"the API server gives no answer: {self._pods.trouble}"
+        wanted, there = self._settings.trainers, sum(pod.may_run for pod in pods)
+        running = sum(pod.runs for pod in pods)
+        words = f"{running} of {wanted} pods of the job run after {self._settings.wait_seconds} s"
+        waiting = [_state(pod) for pod in pods if not pod.runs]
+        if waiting:
+            words += f"; not so {listed(waiting)}"
+        if there != wanted:
+            words += f". The Job has {there} pods: set CONF_PADDLE_GRADIENT_NUM to its parallelism"
+        return f"{words}. JOB_WAIT_SECONDS allows more time"
+
+
+def _of_one_kind(pods: list[Pod]) -> list[str]:
+    """Where every pod has an IPv4 address, that: Paddle takes an endpoint apart at its first colon."""
+    old = [next((address for address in pod.addresses if ":" not in address), "") for pod in pods]
+    return old if all(old) else [pod.addresses[0] for pod in pods]
+
+
+def _state(pod: Pod) -> str:
+    phase = "leaving" if pod.leaving else pod.phase
+    return f"{pod.name} ({phase}: {pod.why})" if pod.why else f"{pod.name} ({phase})"
+
+
+def _address_towards(server: ApiServer) -> str:
+    """The address that this pod has on the way to the API server. Nothing is sent."""
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((server.host, server.port))
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
+
+
+# Three ways to find the other pods: they are handed over, have names of their own, or the API server knows them.
+LOOK_AGAIN_SECONDS = 1.0
 
 
 class Finder(Protocol):
@@ -374,12 +516,19 @@ class HandedOver:
             )
         own = environ.get("PADDLEJOB_POD_IP") or environ.get("POD_IP", "")
         if environ.get("PADDLEJOB_PEERS"):
-            self._group = group_of(addresses, {own})
+            self._group = _sorted_group(addresses, own)
         else:
             self._group = Group(tuple(addresses), int(environ.get("PADDLE_TRAINER_ID") or 0))
 
     def look(self, deadline: float) -> Group:
         return self._group
+
+
+def _sorted_group(addresses: list[str], own: str) -> Group:
+    try:
+        return group_of(addresses, {own})
+    except ValueError as error:
+        raise LaunchError(f"PADDLEJOB_PEERS: {error}; it is a list of addresses, with commas between") from None
 
 
 def handed_over(environ: Mapping[str, str]) -> str:
@@ -416,48 +565,6 @@ class ByName:
                     "Job's pods, and does the pod template name it as `subdomain`?"
                 )
             time.sleep(LOOK_AGAIN_SECONDS)
-
-
-class ByApi:
-    """The API server lists the pods of the job."""
-
-    def __init__(self, server: ApiServer, environ: Mapping[str, str], settings: Settings) -> None:
-        self._pods = JobPods(server, settings.namespace, settings.job)
-        self._trainers = settings.trainers
-        self._hostname = environ.get("HOSTNAME") or socket.gethostname()
-        self._own = {environ.get("POD_IP") or _address_towards(server)}
-        self._said = ""
-
-    def look(self, deadline: float) -> Group:
-        pods: list[Pod] = []
-        for seen in self._pods.changes(deadline):
-            pods = self._of_this_job(seen)
-            running = [pod for pod in pods if pod.phase == "Running" and pod.address and not pod.leaving]
-            if len(running) == self._trainers:
-                return group_of([pod.address for pod in running], self._own)
-            if any(pod.phase == "Succeeded" for pod in pods):
-                raise TrainingIsOver
-            self._say(f"{len(running)} of {self._trainers} pods run; waiting for the others")
-        raise LaunchError(self._missing(pods))
-
-    def _of_this_job(self, pods: list[Pod]) -> list[Pod]:
-        """Without those that an earlier Job of the same name has left."""
-        mine = [pod for pod in pods if pod.name == self._hostname or pod.address in self._own]
-        owners = {pod.owner for pod in mine if not pod.leaving}
-        return [pod for pod in pods if pod.owner in owners] if owners else pods
-
-    def _say(self, line: str) -> None:
-        if line != self._said:
-            say(line)
-        self._said = line
-
-    def _missing(self, pods: list[Pod]) -> str:
-        seen = [f"{pod.name} ({'leaving' if pod.leaving else pod.phase})" for pod in pods]
-        return (
-            f"waited too long for {self._trainers} running pods of the job; there are: {listed(seen)}. Set "
-            "CONF_PADDLE_GRADIENT_NUM to the Job's parallelism; `kubectl describe pod` says why one does not run; "
-            "JOB_WAIT_SECONDS allows more time"
-        )
 
 
 class ByApiOrName:
@@ -497,11 +604,13 @@ def finder(environ: Mapping[str, str], settings: Settings) -> Finder:
 
 
 def not_permitted(namespace: str, words: str) -> str:
+    found = re.search(r"system:serviceaccount:([^:\"]+):([^:\"]+)", words)
+    account = f"{found[1]}:{found[2]}" if found else f"{namespace}:default"
     return (
         f"the API server does not let this pod list the job's pods: {words}. Permit it with\n"
         f"  kubectl -n {namespace} create role paddle-job-pods --verb=list,watch --resource=pods\n"
         f"  kubectl -n {namespace} create rolebinding paddle-job-pods --role=paddle-job-pods "
-        f"--serviceaccount={namespace}:default\n"
+        f"--serviceaccount={account}\n"
         "or use `completionMode: Indexed` with a headless Service, which needs no permission"
     )
 
@@ -511,17 +620,6 @@ def _address_of(name: str) -> str:
         return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError:
         return ""
-
-
-def _address_towards(server: ApiServer) -> str:
-    """The address that this pod has on the way to the API server. Nothing is sent."""
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((server.host, server.port))
-        except OSError:
-            return ""
-        return str(probe.getsockname()[0])
 
 
 # What can happen while a group trains. All of it arrives in one queue.
@@ -552,7 +650,8 @@ class Signalled(NamedTuple):
 # The first pod listens; the others say hello with what they take the group to be, and wait for its word to go. A pod
 # that still sees a peer that is about to go meets nobody, looks again, and finds the peer's successor.
 WINDOW_SECONDS = 10.0
-HELLO_SECONDS = 5.0
+CONNECT_SECONDS = 5.0
+HELLO_SECONDS = 1.0
 LONGEST_LINE = 4096
 
 
@@ -564,88 +663,168 @@ class Line:
     """A connection that carries lines of text."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+        connection.settimeout(CONNECT_SECONDS)
+        self.connection = connection
         self._reader = connection.makefile("r", encoding="utf-8", errors="replace", newline="\n")
 
     def send(self, text: str) -> None:
         with suppress(OSError):
-            self._connection.sendall(f"{text[:LONGEST_LINE]}\n".encode())
+            self.connection.sendall(f"{text[:LONGEST_LINE]}\n".encode())
 
     def read(self, seconds: float | None) -> str:
         """The next line; empty when the other side is gone or says nothing for so long."""
         try:
-            self._connection.settimeout(seconds)
+            self.connection.settimeout(seconds)
             return self._reader.readline(2 * LONGEST_LINE).rstrip("\n")
         except (OSError, ValueError):
             return ""
 
     def close(self) -> None:
         with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
+            self.connection.shutdown(socket.SHUT_RDWR)
+        self.connection.close()
+
+
+class Door:
+    """The first pod's side of the meeting: who has come, and who of them belongs to the group."""
+
+    def __init__(self, group: Group, listener: socket.socket) -> None:
+        self.lines: dict[int, Line] = {}
+        self._group = group
+        self._listener = listener
+        listener.listen(128)
+        listener.setblocking(False)
+        self._ears = selectors.DefaultSelector()
+        self._ears.register(listener, selectors.EVENT_READ)
+
+    @property
+    def missing(self) -> list[str]:
+        ranks = range(1, len(self._group.addresses))
+        return [self._group.addresses[rank] for rank in ranks if rank not in self.lines]
+
+    def wait(self, until: float) -> bool:
+        """True when all have come, and none of them has gone again meanwhile."""
+        while True:
+            complete = not self.missing
+            heard = self._ears.select(0 if complete else max(0.0, until - time.monotonic()))
+            if not heard and (complete or time.monotonic() >= until):
+                return complete
+            for key, _ in heard:
+                if key.data:
+                    self._hear(key.data)
+                else:
+                    self._open()
+
+    def close(self) -> None:
+        """Send away all who are not of the group."""
+        for key in list(self._ears.get_map().values()):
+            if key.data and key.data not in self.lines.values():
+                key.data.close()
+        self._ears.close()
+
+    def _open(self) -> None:
+        with suppress(OSError):
+            line = Line(self._listener.accept()[0])
+            self._ears.register(line.connection, selectors.EVENT_READ, line)
+
+    def _hear(self, line: Line) -> None:
+        """One who has come says hello. One who has said so already says nothing more: he is gone."""
+        known = [rank for rank, one in self.lines.items() if one is line]
+        rank = 0 if known else self._greeted(line.read(HELLO_SECONDS))
+        for again in known or [rank]:
+            if again in self.lines:
+                self._drop(self.lines.pop(again))
+        if rank:
+            self.lines[rank] = line
+        elif not known:
+            self._drop(line)
+
+    def _greeted(self, hello: str) -> int:
+        """The rank of one who sees the same group; 0, which is this pod's own, for all others."""
+        words = hello.split()
+        if len(words) != 3 or words[:2] != ["hello", self._group.digest] or not words[2].isdecimal():
+            return 0
+        return int(words[2]) if int(words[2]) < len(self._group.addresses) else 0
+
+    def _drop(self, line: Line) -> None:
+        self._ears.unregister(line.connection)
+        line.close()
 
 
 def meet(group: Group, port: int, deadline: float) -> dict[int, Line]:
     """Lines to the others by their rank: the first pod has one to each, the others have one to the first."""
-    until = min(deadline, time.monotonic() + WINDOW_SECONDS)
     if len(group.addresses) == 1:
         return {}
-    return _gather(group, port, until) if group.rank == 0 else _join(group, port, deadline)
+    until = min(deadline, time.monotonic() + WINDOW_SECONDS)
+    return _gather(group, port, until) if group.rank == 0 else _join(group, port, until)
+
+
+def refuse_taken_ports(address: str, ports: Iterable[int]) -> None:
+    """A server that cannot have its port would take the whole group down with it."""
+    taken = [str(port) for port in ports if _is_taken(address, port)]
+    if taken:
+        raise NotMet(
+            f"port {', '.join(taken)} of this pod ({address}) is taken by another process; end that, or set "
+            "CONF_PADDLE_PORT to another number"
+        )
 
 
 def _gather(group: Group, port: int, until: float) -> dict[int, Line]:
-    lines: dict[int, Line] = {}
     try:
-        with _listener(group.own, port) as listener:
-            while len(lines) < len(group.addresses) - 1:
-                listener.settimeout(max(0.01, until - time.monotonic()))
-                _greet(Line(listener.accept()[0]), group, lines)
+        listener = _bound(group.own, port)
     except OSError as error:
-        for line in lines.values():
+        raise NotMet(f"this pod cannot listen at {group.own}, port {port} ({error.strerror or error})") from None
+    with listener:
+        door = Door(group, listener)
+        try:
+            complete = door.wait(until)
+        finally:
+            door.close()
+    for line in door.lines.values():
+        if complete:
+            line.send("go")
+        else:
             line.close()
-        missing = [address for rank, address in enumerate(group.addresses) if rank and rank not in lines]
-        raise NotMet(f"no word from {', '.join(missing)} at port {port} ({error})") from None
-    for line in lines.values():
-        line.send("go")
-    return lines
+    if not complete:
+        raise NotMet(f"no word from {', '.join(door.missing)} at port {port}, which must be open between the pods")
+    return door.lines
 
 
-def _greet(line: Line, group: Group, lines: dict[int, Line]) -> None:
-    words = line.read(HELLO_SECONDS).split()
-    if len(words) != 3 or words[:2] != ["hello", group.digest] or not words[2].isdigit():
-        line.close()
-        return
-    rank = int(words[2])
-    if rank in lines:
-        lines[rank].close()
-    lines[rank] = line
-
-
-def _join(group: Group, port: int, deadline: float) -> dict[int, Line]:
+def _join(group: Group, port: int, until: float) -> dict[int, Line]:
     first = group.addresses[0]
     try:
-        connection = socket.create_connection((first, port), timeout=HELLO_SECONDS)
+        connection = socket.create_connection((first, port), timeout=CONNECT_SECONDS)
     except OSError as error:
-        raise NotMet(f"{first} is not reached at port {port} ({error})") from None
+        raise NotMet(
+            f"{first} is not reached at port {port}, which must be open between the pods ({error.strerror or error})"
+        ) from None
     line = Line(connection)
     line.send(f"hello {group.digest} {group.rank}")
-    if line.read(max(0.01, deadline - time.monotonic())) != "go":
+    # Longer than the first pod can take: it must not be let go when this one has just left.
+    if line.read(max(0.0, until - time.monotonic()) + CONNECT_SECONDS) != "go":
         line.close()
-        raise NotMet(f"{first} sees other pods than this one does")
+        raise NotMet(f"{first} sees other pods than this one does, or waits for some as well")
     return {0: line}
 
 
-def _listener(address: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+def _bound(address: str, port: int) -> socket.socket:
+    family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+    made = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address, port))
-        listener.listen(128)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(place)
     except OSError:
-        listener.close()
+        made.close()
         raise
-    return listener
+    return made
+
+
+def _is_taken(address: str, port: int) -> bool:
+    try:
+        _bound(address, port).close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    return False
 
 
 # Keeps the launchers of a group in touch: who has ended well, who is gone.
@@ -654,6 +833,7 @@ def _listener(address: str, port: int) -> socket.socket:
 # gone: its server is gone with it, and without that no trainer can go on.
 ALIVE_SECONDS = 5.0
 SILENCE_SECONDS = 60.0
+GOODBYE_SECONDS = 5.0
 
 
 class Link:
@@ -664,8 +844,9 @@ class Link:
         self._lock = threading.Lock()
         self._ended: set[int] = set()
         self._closed = threading.Event()
-        for rank, line in lines.items():
-            threading.Thread(target=self._listen, args=(rank, line), daemon=True).start()
+        self._listeners = [threading.Thread(target=self._listen, args=each, daemon=True) for each in lines.items()]
+        for thread in self._listeners:
+            thread.start()
         threading.Thread(target=self._keep_alive, daemon=True).start()
 
     def ended_well(self) -> None:
@@ -680,12 +861,16 @@ class Link:
         self._send_all(f"lost {words}")
 
     def close(self) -> None:
+        """The first pod stays until the others have heard that all is over: its network goes when it does."""
+        if self._closed.is_set() and self._group.rank == 0:
+            for thread in self._listeners:
+                thread.join(GOODBYE_SECONDS)
         self._closed.set()
         for line in self._lines.values():
             line.close()
 
     def _listen(self, rank: int, line: Line) -> None:
-        while not self._closed.is_set():
+        while True:
             word, _, rest = line.read(SILENCE_SECONDS).partition(" ")
             if word == "ended":
                 self._note_end(rank)
@@ -710,9 +895,10 @@ class Link:
     def _lose(self, rank: int, words: str) -> None:
         if self._closed.is_set():
             return
-        self._tell(PeerLost(words))
+        # Before this pod hears of it: it ends at once.
         if self._group.rank == 0:
             self._send_all(f"lost {words}", but=rank)
+        self._tell(PeerLost(words))
 
     def _keep_alive(self) -> None:
         while not self._closed.wait(ALIVE_SECONDS):
@@ -727,6 +913,7 @@ class Link:
 
 # The server and the trainer of a pod: what they write goes to a log file and to standard output.
 GRACE_SECONDS = 10.0
+LONGEST_PIECE = 1 << 16
 CANNOT_START = 127
 
 
@@ -758,11 +945,10 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             self._child.send_signal(number)
 
-    def stop(self) -> None:
-        """Ask it to end, and make it after a while."""
-        self._child.terminate()
+    def end_by(self, moment: float) -> None:
+        """Wait for its end until then, and make it end if it has not."""
         try:
-            self._child.wait(GRACE_SECONDS)
+            self._child.wait(max(0.0, moment - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
@@ -770,10 +956,12 @@ class Process:
 
     def _copy(self, log: Path) -> None:
         assert self._child.stdout
-        file = _opened(log)
-        for line in iter(self._child.stdout.readline, b""):
-            sys.stdout.buffer.write(line)
-            sys.stdout.flush()
+        lines, file = self._child.stdout, _opened(log)
+        for line in iter(lambda: lines.readline(LONGEST_PIECE), b""):
+            # A reader of standard output that is gone must not stop the child, which would wait for ever.
+            with contextlib.suppress(OSError):
+                sys.stdout.buffer.write(line)
+                sys.stdout.flush()
             file = _written(file, line, log)
         if file:
             file.close()
@@ -783,6 +971,15 @@ class Process:
         # A grandchild may keep the pipe open for ever.
         self._copier.join(5)
         ended(status if status >= 0 else 128 - status)
+
+
+def stop(processes: Sequence[Process]) -> None:
+    """Ask all of them to end, and make them after a while."""
+    for process in processes:
+        process.signal(signal.SIGTERM)
+    moment = time.monotonic() + GRACE_SECONDS
+    for process in processes:
+        process.end_by(moment)
 
 
 def _opened(log: Path) -> IO[bytes] | None:
@@ -809,45 +1006,69 @@ def _written(file: IO[bytes] | None, line: bytes, log: Path) -> IO[bytes] | None
 
 
 @contextlib.contextmanager
-def workspace(settings: Settings, part: int | None) -> Iterator[Path]:
-    """A copy inside the container, removed afterwards. Without a part, no data is copied: a server reads none."""
-    directory = Path(tempfile.mkdtemp(prefix=f"{settings.job}-"))
+def workspace(settings: Settings, part: int | None, before_each: Callable[[], None] | None = None) -> Iterator[Path]:
+    """A copy inside the container, removed afterwards. Without a part, no data is copied: a server reads none.
+
+    What is to be called before each file may raise, where it makes no sense to go on copying.
+    """
     try:
-        for entry in sorted(settings.config.iterdir()):
-            _copy(entry, directory / entry.name)
+        directory = Path(tempfile.mkdtemp(prefix=f"{settings.job}-"))
+    except OSError as error:
+        raise LaunchError(f"{tempfile.gettempdir()}: no directory to train in can be made there: {error}") from None
+    try:
+        copy = Copy(before_each or _nothing)
+        for entry in _entries(settings.config):
+            if part is None or entry.name != "data":
+                copy(entry, directory / entry.name)
         if part is not None:
-            shutil.rmtree(str(directory / "data"), ignore_errors=True)
-            _copy_part(settings, part, directory / "data")
+            _copy_part(settings, part, directory / "data", copy)
         yield directory
     finally:
         shutil.rmtree(str(directory), ignore_errors=True)
 
 
-def _copy_part(settings: Settings, part: int, target: Path) -> None:
+class Copy:
+    def __init__(self, before_each: Callable[[], None]) -> None:
+        self._before_each = before_each
+
+    def __call__(self, source: Path, target: Path) -> None:
+        try:
+            if source.is_dir():
+                shutil.copytree(str(source), str(target), copy_function=self._file)
+            else:
+                self._file(str(source), str(target))
+        except shutil.Error as error:
+            raise LaunchError(f"{source}: cannot be copied to {target.parent}: {error.args[0][0][2]}") from None
+        except OSError as error:
+            raise LaunchError(f"{source}: cannot be copied to {target.parent}: {error}") from None
+
+    def _file(self, source: str, target: str) -> None:
+        self._before_each()
+        shutil.copy2(source, target)
+
+
+def _copy_part(settings: Settings, part: int, target: Path, copy: Copy) -> None:
     source = settings.part(part)
     if not source.is_dir():
-        there = sorted((one.name for one in settings.root.iterdir() if (one / "data").is_dir()), key=_as_number)
+        there = sorted((one.name for one in _entries(settings.root) if one.name.isdecimal()), key=int)
         raise LaunchError(
             f"{source}: trainer {part} has no data; there are parts {listed(there)}. Split the data into as many "
             f"parts as there are trainers (SPLIT_COUNT={settings.trainers})"
         )
-    _copy(source, target)
+    copy(source, target)
     files = [path for path in target.rglob("*") if path.is_file()]
     say(f"copied {len(files)} files, {sum(path.stat().st_size for path in files)} bytes, from {source}")
 
 
-def _copy(source: Path, target: Path) -> None:
+def _entries(directory: Path) -> list[Path]:
     try:
-        if source.is_dir():
-            shutil.copytree(str(source), str(target))
-        else:
-            shutil.copy2(str(source), str(target))
-    except (OSError, shutil.Error) as error:
-        raise LaunchError(f"{source}: cannot be copied to {target.parent}: {error}") from None
+        return sorted(directory.iterdir())
+    except OSError as error:
+        raise LaunchError(f"{directory}: cannot be read: {error.strerror}") from None
 
 
-def _as_number(name: str) -> tuple[int, str]:
-    return (int(name), "") if name.isdigit() else (-1, name)
+def _nothing() -> None:
+    pass
 
 
 # Command lines for the Paddle of the documents: `paddle pserver` and `paddle train`.
@@ -860,8 +1081,16 @@ def find_paddle(path: str | None) -> str:
     found = shutil.which("paddle", path=path)
     if not found:
         return ""
-    with Path(found).open("rb") as script:
-        return found if b"pserver" in script.read(SCRIPT_SIZE) else ""
+    try:
+        with Path(found).open("rb") as script:
+            return found if b"pserver" in script.read(SCRIPT_SIZE) else ""
+    except OSError:
+        return ""
+
+
+def old_ports(settings: Settings) -> range:
+    """Those of its server."""
+    return range(settings.port, settings.port + settings.ports + settings.sparse_ports)
 
 
 def old_commands(paddle: str, settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
@@ -925,6 +1154,8 @@ def joined(arguments: Sequence[str]) -> list[str]:
 # The same roles for today's Paddle: one program, train.py, that takes its role from the environment.
 PROGRAM = "train.py"
 GLOO_OVER_HTTP = "3"
+TRAINER, GLOO = 1, 2
+"""How far their ports are behind the server's."""
 
 
 def refuse_missing_program(settings: Settings) -> None:
@@ -936,11 +1167,16 @@ def refuse_missing_program(settings: Settings) -> None:
         )
 
 
+def new_ports(settings: Settings, group: Group) -> list[int]:
+    """Those that are listened at in this pod: the first server also lets the trainers meet, by gloo."""
+    return [settings.port, settings.port + GLOO] if group.rank == 0 else [settings.port]
+
+
 def new_commands(settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
     """The server's and the trainer's."""
     words = program(settings)
     common = dict(environ, **outside(settings), **shared(settings, group))
-    trainer_port = settings.port + 1
+    trainer_port = settings.port + TRAINER
     server = role(group, "PSERVER", settings.port)
     trainer = dict(
         role(group, "TRAINER", trainer_port), PADDLE_CURRENT_ENDPOINT=group.endpoints(trainer_port)[group.rank]
@@ -961,13 +1197,13 @@ def shared(settings: Settings, group: Group) -> dict[str, str]:
     """Variables with the same value in all processes of a group."""
     return {
         "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(group.endpoints(settings.port)),
-        "PADDLE_TRAINER_ENDPOINTS": ",".join(group.endpoints(settings.port + 1)),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(group.endpoints(settings.port + TRAINER)),
         "PADDLE_TRAINERS": ",".join(group.addresses),
         "PADDLE_TRAINERS_NUM": str(len(group.addresses)),
         "TRAINER_PORTS_NUM": "1",
         "PADDLE_WITH_GLOO": "1",
         "PADDLE_GLOO_RENDEZVOUS": GLOO_OVER_HTTP,
-        "PADDLE_GLOO_HTTP_ENDPOINT": group.endpoints(settings.port + 2)[0],
+        "PADDLE_GLOO_HTTP_ENDPOINT": group.endpoints(settings.port + GLOO)[0],
         "SYS_JOB_ID": f"{settings.job}-{group.digest}",
     }
 
@@ -1003,6 +1239,14 @@ def catch_signals(events: SimpleQueue[Any]) -> None:
         signal.signal(number, lambda caught, _frame: events.put(Signalled(caught)))
 
 
+def stay_together(events: SimpleQueue[Any]) -> None:
+    """Raise if the group has fallen apart before it trains."""
+    with contextlib.suppress(Empty):
+        event = events.get_nowait()
+        if isinstance(event, PeerLost):
+            raise LaunchError(_cannot_go_on(event.words), PEER_LOST)
+
+
 class Pair:
     """The server and the trainer of this pod, and what is done about each event."""
 
@@ -1012,40 +1256,42 @@ class Pair:
         self._link = link
         self._events = events
         self._processes: list[Process] = []
+        self._running = 0
+        self._told = 0
+        """The signal that asks this pod to end."""
 
     def run(self, server: Command, trainer: Command, directory: Path) -> int:
         """The trainer's status, or why there is none."""
-        with self._stopped_at_the_end():
+        try:
             self._start(server, directory, "server.log", ServerEnded)
             self._start(trainer, directory, "train.log", TrainerEnded)
             while True:
                 status = self._after(self._events.get())
                 if status is not None:
                     return status
+        finally:
+            stop(self._processes)
 
     def _start(self, command: Command, directory: Path, log: str, ended: Any) -> None:
         tell = self._events.put
         self._processes.append(Process(command, directory, self._logs / log, lambda status: tell(ended(status))))
-
-    @contextlib.contextmanager
-    def _stopped_at_the_end(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            for process in reversed(self._processes):
-                process.stop()
+        self._running += 1
 
     def _after(self, event: Any) -> int | None:
         """The exit status once it is known."""
+        if isinstance(event, (TrainerEnded, ServerEnded)):
+            self._running -= 1
+        if isinstance(event, Signalled):
+            return self._signalled(event.number)
+        if self._told:
+            return None if self._running else 128 + self._told
         if isinstance(event, TrainerEnded):
             return self._trainer_ended(event.status)
         if isinstance(event, ServerEnded):
             return self._fail(f"the server of {self._me} ended with status {event.status}", event.status or 1)
         if isinstance(event, PeerLost):
-            say(f"{event.words}: training cannot go on without it; ending, so that a new group can start")
+            say(_cannot_go_on(event.words))
             return PEER_LOST
-        if isinstance(event, Signalled):
-            return self._signalled(event.number)
         return 0 if isinstance(event, AllEnded) else None
 
     def _trainer_ended(self, status: int) -> int | None:
@@ -1056,13 +1302,17 @@ class Pair:
         return None
 
     def _signalled(self, number: int) -> int | None:
+        """Passed on. Who asks the pod to end has a clock of his own, and who asks twice is in a hurry."""
         for process in self._processes:
             process.signal(number)
         if number not in ENDING:
             return None
-        return self._fail(f"{self._me} was told to stop ({signal.Signals(number).name})", 128 + number)
+        if self._told:
+            return 128 + number
+        self._told = number
+        return self._fail(f"{self._me} was told to stop ({signal.Signals(number).name})", None)
 
-    def _fail(self, words: str, status: int) -> int:
+    def _fail(self, words: str, status: int | None) -> int | None:
         say(words)
         self._link.give_up(words)
         return status
@@ -1081,8 +1331,13 @@ def run_alone(command: Command, directory: Path, log: Path, events: SimpleQueue[
             told = event.number if event.number in ENDING else told
 
 
+def _cannot_go_on(words: str) -> str:
+    return f"{words}: training cannot go on without it; ending, so that a new group can start"
+
+
 # From the environment of a pod to the exit status of its trainer.
 MEET_AGAIN_SECONDS = 0.5
+SILENT_SECONDS = 10.0
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
@@ -1094,6 +1349,9 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     except TrainingIsOver:
         say("the other pods of this job have succeeded: there is nothing left to train")
         return 0
+    except OSError as error:
+        say(f"cannot go on: {error}")
+        return BAD_SETUP
 
 
 def launch(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -1106,14 +1364,16 @@ def launch(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     if not paddle:
         refuse_missing_program(settings)
     say(f"job {settings.job}: waiting for {settings.trainers} pods")
-    group, lines = _come_together(finder(environ, settings), settings)
+    group, lines = Gathering(finder(environ, settings), settings, bool(paddle)).come_together()
     say(f"trainer {group.rank} of {len(group.addresses)} at {group.own}; the group is {','.join(group.addresses)}")
+    if not paddle and ":" in group.own:
+        say("warning: these are IPv6 addresses, which Paddle 2.6 cannot use with parameter servers")
     events: SimpleQueue[Any] = SimpleQueue()
-    catch_signals(events)
     link = Link(group, lines, events.put)
     try:
         server, trainer = _commands(paddle, settings, group, environ)
-        with workspace(settings, group.rank) as directory:
+        with workspace(settings, group.rank, lambda: stay_together(events)) as directory:
+            catch_signals(events)
             return Pair(settings, group, link, events).run(server, trainer, directory)
     except LaunchError as error:
         link.give_up(f"trainer {group.rank} ({group.own}) cannot start: {error}".replace("\n", " "))
@@ -1128,20 +1388,37 @@ def _commands(paddle: str, settings: Settings, group: Group, environ: Mapping[st
     return new_commands(settings, group, environ)
 
 
-def _come_together(find: Finder, settings: Settings) -> tuple[Group, dict[int, Line]]:
-    """Look who is there and meet them, again until all see the same group."""
-    deadline = time.monotonic() + settings.wait_seconds
-    while True:
-        group = find.look(deadline)
-        try:
-            return group, meet(group, settings.meeting_port, deadline)
-        except NotMet as reason:
-            if time.monotonic() >= deadline:
-                raise LaunchError(
-                    f"the pods did not come together within {settings.wait_seconds} s: {reason}; port "
-                    f"{settings.meeting_port} must be open between them"
-                ) from None
-        time.sleep(MEET_AGAIN_SECONDS)
+class Gathering:
+    """Looks who is there and meets them, again until all see the same group."""
+
+    def __init__(self, find: Finder, settings: Settings, old_paddle: bool) -> None:
+        self._find = find
+        self._settings = settings
+        self._old_paddle = old_paddle
+        self._said = ""
+
+    def come_together(self) -> tuple[Group, dict[int, Line]]:
+        began = time.monotonic()
+        deadline = began + self._settings.wait_seconds
+        while True:
+            group = self._find.look(deadline)
+            try:
+                refuse_taken_ports(group.own, self._ports(group))
+                return group, meet(group, self._settings.meeting_port, deadline)
+            except NotMet as reason:
+                self._again(str(reason), time.monotonic() - began)
+            time.sleep(MEET_AGAIN_SECONDS)
+
+    def _ports(self, group: Group) -> range | list[int]:
+        return old_ports(self._settings) if self._old_paddle else new_ports(self._settings, group)
+
+    def _again(self, reason: str, seconds: float) -> None:
+        """Not at once: that the others are not there yet is no news."""
+        if seconds >= self._settings.wait_seconds:
+            raise LaunchError(f"the pods did not come together within {self._settings.wait_seconds} s: {reason}")
+        if seconds >= SILENT_SECONDS and reason != self._said:
+            say(f"{reason}; trying again")
+            self._said = reason
 
 
 def _one_role(settings: Settings, environ: Mapping[str, str]) -> int:

@@ -1,0 +1,62 @@
+"""Pods whose `paddle` is a stand-in for that of 2016: it records how it was called, and ends as it is told."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.launch.pods import START_SH, Stage, wait_until
+
+RECORDER = """#!/bin/bash
+# paddle pserver serves until it is ended; paddle train ends when the file `go` is there, with what is in it.
+echo "$*" >> "$RECORD/$1-$PADDLEJOB_POD_IP"
+echo "this is $1"
+echo "$(cat data/part.txt)" > "$RECORD/data-$PADDLEJOB_POD_IP"
+if [ "$1" = pserver ]; then exec sleep 600; fi
+while [ ! -e "$RECORD/go-$PADDLEJOB_POD_IP" ]; do sleep 0.1; done
+eval "$(cat "$RECORD/go-$PADDLEJOB_POD_IP")"
+"""
+
+
+class Cluster:
+    """Three pods whose `paddle` only records."""
+
+    def __init__(self, on: Stage, directory: Path, parts: int = 3, python: Path = Path(sys.executable)) -> None:
+        self.on = on
+        self.record = directory / "record"
+        self.bin = directory / "bin"
+        for made in (self.record, self.bin, on.job / "recommendation"):
+            made.mkdir(parents=True)
+        (on.job / "recommendation" / "trainer_config.py").touch()
+        for part in range(parts):
+            (on.job / str(part) / "data").mkdir(parents=True)
+            (on.job / str(part) / "data" / "part.txt").write_text(f"part {part}\n")
+        (self.bin / "paddle").write_text(RECORDER)
+        (self.bin / "paddle").chmod(0o755)
+        (self.bin / "python3").symlink_to(python)
+        self.env = {
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "RECORD": str(self.record),
+            "TRAIN_CONFIG_DIR": "recommendation",
+            "TRAINER_COUNT": "4",
+        }
+
+    def start(self, **extra: str) -> Cluster:
+        self.pods = self.on.start([str(START_SH)], self.env | extra)
+        return self
+
+    def trains(self, rank: int) -> bool:
+        return (self.record / f"train-{self.on.addresses[rank]}").exists()
+
+    def wait_for_trainers(self, ranks: Iterable[int] = range(3)) -> None:
+        wait_until(lambda: all(self.trains(rank) for rank in ranks), "all trainers run", self.pods)
+
+    def finish(self, rank: int, words: str = "exit 0") -> None:
+        draft = self.record / "draft"
+        draft.write_text(words)
+        draft.rename(self.record / f"go-{self.on.addresses[rank]}")
+
+    def recorded(self, what: str, rank: int) -> list[str]:
+        return shlex.split((self.record / f"{what}-{self.on.addresses[rank]}").read_text())

@@ -1,0 +1,190 @@
+"""From a Job of the documents to a PaddleJob."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from paddlejob.api.convert import as_workers, convert, is_training_job
+from paddlejob.api.validate import faults, parse
+from paddlejob.errors import BadInput
+
+EVERYTHING = Path(__file__).with_name("everything.yaml")
+EXAMPLES = Path(__file__).resolve().parents[3] / "deploy" / "examples" / "batch-job"
+
+
+def example(name: str) -> dict[str, Any]:
+    documents = yaml.safe_load_all((EXAMPLES / name).read_text())
+    return next(one for one in documents if one["kind"] == "Job")
+
+
+@pytest.mark.parametrize("name", ["paddle-cluster-job.yaml", "paddle-indexed-job.yaml", "hostpath-cluster-job.yaml"])
+def test_the_documents_jobs_become_good_paddle_jobs_with_three_servers_and_three_workers(name: str):
+    made = convert(example(name))
+    assert faults(made.job) == []
+    job = parse(made.job)
+    assert job.mode == "PS"
+    assert (job.spec.roles["ps"].replicas, job.spec.roles["worker"].replicas) == (3, 3)
+
+
+def test_what_a_job_needed_to_find_its_peers_is_gone_and_said():
+    made = convert(example("paddle-cluster-job.yaml"))
+    for role in ("ps", "worker"):
+        pod = made.job["spec"][role]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert {one["name"] for one in container["env"]} == {
+            "JOB_NAME",
+            "JOB_PATH",
+            "TRAIN_CONFIG_DIR",
+            "TRAINER_COUNT",
+        }
+        assert "ports" not in container
+        assert "restartPolicy" not in pod
+        assert container["command"] == ["bin/bash", "-c", "/root/start.sh"]
+        assert pod["volumes"] == [{"name": "efs", "persistentVolumeClaim": {"claimName": "efsvol"}}]
+    said = "\n".join(made.notes)
+    for name in ("CONF_PADDLE_NIC", "CONF_PADDLE_PORT ", "CONF_PADDLE_GRADIENT_NUM", "hostPorts", "backoffLimit"):
+        assert name in said
+    assert "JOB_PATH/JOB_NAME/<PADDLE_TRAINER_ID>/data" in said
+
+
+def test_the_job_given_is_not_changed():
+    given = example("paddle-cluster-job.yaml")
+    convert(given)
+    assert given == example("paddle-cluster-job.yaml")
+
+
+def test_limits_of_the_job_are_kept_and_what_has_no_counterpart_is_named():
+    given = example("paddle-indexed-job.yaml")
+    given["spec"] |= {"ttlSecondsAfterFinished": 60, "activeDeadlineSeconds": 900, "completions": 5}
+    made = convert(given)
+    spec = made.job["spec"]
+    assert (spec["ttlSecondsAfterFinished"], spec["activeDeadlineSeconds"], spec["backoffLimit"]) == (60, 900, 6)
+    said = "\n".join(made.notes)
+    assert "spec.podFailurePolicy: is left out; an eviction or a lost node never counts" in said
+    assert "spec.completions: was 5; all 3 workers must succeed" in said
+    assert "spec.template.spec.subdomain: is left out" in said
+    assert "spec.completionMode: every PaddleJob gives its pods an index" in said
+
+
+def test_a_job_on_the_nodes_network_stays_there():
+    given = example("paddle-cluster-job.yaml")
+    given["spec"]["template"]["spec"]["hostNetwork"] = True
+    made = convert(given)
+    assert made.job["spec"]["intranet"] == "Host"
+    assert "hostNetwork" not in made.job["spec"]["worker"]["template"]["spec"]
+    assert faults(made.job) == []
+
+
+def test_a_job_that_does_not_train_is_not_converted():
+    given = example("paddle-data-job.yaml")
+    assert not is_training_job(given)
+    with pytest.raises(
+        BadInput, match="batch/v1 Job: is no job that can be converted; a batch/v1 Job whose containers"
+    ):
+        convert(given)
+
+
+@pytest.mark.parametrize("name", ["paddle-data-job.yaml", "paddle-cluster-job.yaml", "paddle-indexed-job.yaml"])
+def test_any_job_runs_as_workers_where_there_are_no_jobs(name: str):
+    given = example(name)
+    made = as_workers(given)
+    assert faults(made.job) == []
+    worker = made.job["spec"]["worker"]
+    assert worker["replicas"] == given["spec"].get("parallelism", 1)
+    assert set(made.job["spec"]) & {"ps", "heter"} == set()
+    (container,) = worker["template"]["spec"]["containers"]
+    assert container["env"] == given["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert worker["template"]["metadata"]["labels"]["job-name"] == given["metadata"]["name"]
+    assert "ports" not in container, "on one machine no two pods may have the same host port"
+
+
+def test_a_job_with_all_that_a_job_can_have_is_a_good_paddle_job_and_each_loss_is_said():
+    made = convert(yaml.safe_load(EVERYTHING.read_text()))
+    assert faults(made.job) == []
+    spec = made.job["spec"]
+    assert (spec["suspend"], spec["ttlSecondsAfterFinished"], spec["activeDeadlineSeconds"]) == (True, 60, 900)
+    assert spec["intranet"] == "Host"
+    assert made.job["metadata"] == {"name": "all", "labels": {"team": "vision"}}
+    for role in ("ps", "worker"):
+        template = spec[role]["template"]
+        assert template["metadata"] == {"labels": {"app": "train"}}
+        pod = template["spec"]
+        assert [one["name"] for one in pod["containers"]] == ["trainer", "logs"], "the first says how a pod ended"
+        assert pod["initContainers"] == [{"name": "fetch", "image": "fetch:1"}]
+        assert {"serviceAccountName", "nodeSelector", "tolerations", "priorityClassName"} <= pod.keys()
+        assert not {"hostNetwork", "subdomain", "restartPolicy"} & pod.keys()
+        trainer = pod["containers"][0]
+        assert [pair["name"] for pair in trainer["env"]] == ["CONF_PADDLE_PORT", "SECRET", "JOB_PATH", "JOB_NAME"]
+        assert trainer["env"][1]["valueFrom"] == {"secretKeyRef": {"name": "s", "key": "k"}}
+        assert trainer["envFrom"] == [{"configMapRef": {"name": "more"}}]
+        assert trainer["ports"] == [{"name": "health", "containerPort": 8080}, {"containerPort": 9090}]
+    said = "\n".join(made.notes)
+    for loss in (
+        "spec.backoffLimitPerIndex: is left out", "spec.maxFailedIndexes: is left out", "spec.successPolicy: is left",
+        "spec.podFailurePolicy: is left out", "spec.podReplacementPolicy: is left out", "spec.managedBy: is left out",
+        "spec.selector: is left out", "spec.completionMode: every", "spec.template.spec.restartPolicy: was OnFailure",
+        "spec.template.spec.subdomain: is left out", "spec.template.spec.hostNetwork: is now spec.intranet: Host",
+        "container trainer: env CONF_PADDLE_GRADIENT_NUM is left out", "container trainer: its hostPorts are left out",
+        "container trainer: env CONF_PADDLE_PORT stays, as its command or another variable refers to it",
+        "container trainer: says how its pod ended, and so stands first; logs may run on",
+        "requests and limits count twice, and initContainers run in both", "metadata.ownerReferences: is left out",
+        "`cleanPodPolicy: Never` keeps them",
+    ):  # fmt: skip
+        assert loss in said, loss
+    assert "uid" not in said, "what the API server adds is no loss"
+
+
+def test_a_job_that_was_paused_by_its_parallelism_is_suspended():
+    given = example("paddle-cluster-job.yaml")
+    given["spec"]["parallelism"] = 0
+    made = convert(given)
+    assert made.job["spec"]["suspend"] is True
+    assert made.job["spec"]["worker"]["replicas"] == 3, "as CONF_PADDLE_GRADIENT_NUM says"
+    assert any(note.startswith("spec.parallelism: was 0") for note in made.notes)
+
+
+def test_a_name_that_kubernetes_would_make_becomes_a_name():
+    given = example("paddle-cluster-job.yaml")
+    given["metadata"] = {"generateName": "train-"}
+    made = convert(given)
+    assert made.job["metadata"] == {"name": "train"}
+    assert faults(made.job) == []
+    assert any(note.startswith("metadata.generateName: is now metadata.name: train") for note in made.notes)
+
+
+def test_a_sidecar_of_the_name_that_decides_is_pointed_at():
+    given = example("paddle-cluster-job.yaml")
+    given["spec"]["template"]["spec"]["containers"].append({"name": "paddle", "image": "x"})
+    assert any(note.startswith("container paddle: rename it") for note in convert(given).notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"template": None}, None),
+        ({"template": "x"}, "spec.template: is 'x', should be a mapping"),
+        ({"template": {"spec": {"containers": "x"}}}, "spec.template.spec.containers: should be a list"),
+        ({"template": {"spec": {"containers": [{}]}}}, "spec.template.spec.containers: should be a list"),
+        ({"template": {"spec": {"containers": [{"name": "a", "env": [1]}]}}}, "env of a should be a list"),
+        ({"parallelism": "three"}, "spec.parallelism: is 'three', should be a whole number"),
+        ({"parallelism": True}, "spec.parallelism: is 'True', should be a whole number"),
+    ],
+)
+def test_a_job_of_another_shape_is_told_where_it_is_wrong(change: dict[str, Any], words: str | None):
+    given = example("paddle-cluster-job.yaml")
+    given["spec"] |= change
+    with pytest.raises(BadInput, match=words or "is no job that can be converted"):
+        convert(given)
+    with pytest.raises(BadInput, match=words or "spec.template: is missing; add it"):
+        as_workers(given)
+
+
+def test_on_one_machine_a_job_that_would_start_no_pod_is_refused():
+    given = example("paddle-cluster-job.yaml")
+    given["spec"]["parallelism"] = 0
+    with pytest.raises(BadInput, match=r"spec\.parallelism: is 0, so that no pod would start"):
+        as_workers(given)

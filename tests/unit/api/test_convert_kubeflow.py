@@ -1,0 +1,200 @@
+"""From Kubeflow's PaddleJob to ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlejob.api.convert import convert
+from paddlejob.api.validate import faults, parse
+from paddlejob.errors import BadInput
+
+
+def kubeflow(**spec: Any) -> dict[str, Any]:
+    containers = [{"name": "paddle", "image": "x"}]
+    role = {"replicas": 2, "restartPolicy": "Never", "template": {"spec": {"containers": containers}}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": "paddle-simple-cpu", "namespace": "kubeflow"},
+        "spec": {"paddleReplicaSpecs": {"Worker": role}} | spec,
+    }
+
+
+def test_a_kubeflow_job_of_workers_is_collective():
+    made = convert(kubeflow())
+    assert faults(made.job) == []
+    assert parse(made.job).mode == "Collective"
+    assert made.job["metadata"] == {"name": "paddle-simple-cpu", "namespace": "kubeflow"}
+    assert made.job["spec"]["cleanPodPolicy"] == "Never", "what Kubeflow takes where it is absent"
+    assert made.notes == ()
+
+
+def test_a_kubeflow_master_is_a_parameter_server():
+    role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
+    made = convert(kubeflow(paddleReplicaSpecs={"Master": role | {"replicas": 1}, "Worker": role}))
+    assert parse(made.job).mode == "PS"
+    assert made.job["spec"]["ps"]["replicas"] == 1
+    assert any("Master: is now ps" in note for note in made.notes)
+
+
+def test_kubeflows_policies_become_ours_with_a_note_where_they_differ():
+    made = convert(
+        kubeflow(
+            runPolicy={
+                "cleanPodPolicy": "Running",
+                "ttlSecondsAfterFinished": 30,
+                "suspend": True,
+                "schedulingPolicy": {"queue": "gpu", "minAvailable": 2, "scheduleTimeoutSeconds": 60},
+                "managedBy": "kueue.x-k8s.io/multikueue",
+            },
+            elasticPolicy={"minReplicas": 1, "maxReplicas": 4, "maxRestarts": 7, "metrics": []},
+        )
+    )
+    spec = made.job["spec"]
+    assert faults(made.job) == []
+    assert (spec["cleanPodPolicy"], spec["suspend"], spec["backoffLimit"], spec["elastic"]) == (
+        "OnCompletion",
+        True,
+        7,
+        1,
+    )
+    assert spec["schedulingPolicy"] == {"queue": "gpu", "minAvailable": 2}
+    assert (spec["worker"]["requests"], spec["worker"]["limits"]) == (1, 4)
+    said = "\n".join(made.notes)
+    for name in (
+        "cleanPodPolicy: Running",
+        "scheduleTimeoutSeconds",
+        "managedBy",
+        "maxRestarts",
+        "elasticPolicy.metrics",
+    ):
+        assert name in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("OnFailure", "was OnFailure; a failure now rebuilds the job as a whole"),
+        ("Always", "was Always; a failure now rebuilds the job as a whole, and a worker that has succeeded stays so"),
+        ("ExitCode", "was ExitCode; a failure now rebuilds the job as a whole, whatever its exit status"),
+        (None, "is absent, which means OnFailure; a failure now rebuilds the job as a whole"),
+    ],
+)
+def test_a_restart_policy_of_a_role_is_said_to_be_gone(policy: str | None, words: str):
+    given = kubeflow()
+    given["spec"]["paddleReplicaSpecs"]["Worker"]["restartPolicy"] = policy
+    given["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["restartPolicy"] = "Always"
+    made = convert(given)
+    assert made.notes == (f"spec.paddleReplicaSpecs.Worker.restartPolicy: {words}",)
+    assert "restartPolicy" not in made.job["spec"]["worker"]["template"]["spec"]
+
+
+def test_a_kubeflow_job_with_only_a_master_has_a_worker():
+    role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
+    made = convert(kubeflow(paddleReplicaSpecs={"Master": role}))
+    assert set(made.job["spec"]) == {"cleanPodPolicy", "worker"}
+    assert faults(made.job) == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [("All", "Always"), ("None", "Never"), ("Running", "OnCompletion"), (None, "Never")]
+)
+def test_clean_policies_have_other_names(theirs: str | None, ours: str):
+    made = convert(kubeflow(runPolicy={"cleanPodPolicy": theirs}))
+    assert made.job["spec"]["cleanPodPolicy"] == ours
+    assert faults(made.job) == []
+
+
+def test_the_limits_of_a_run_have_the_same_names():
+    limits = {"ttlSecondsAfterFinished": 60, "activeDeadlineSeconds": 900, "backoffLimit": 2, "suspend": True}
+    made = convert(kubeflow(runPolicy=limits))
+    assert faults(made.job) == []
+    assert {key: made.job["spec"][key] for key in limits} == limits
+
+
+def test_gang_scheduling_is_taken_over():
+    policy = {"minAvailable": 2, "queue": "q", "priorityClass": "high", "minResources": {"cpu": "4"}}
+    made = convert(kubeflow(runPolicy={"schedulingPolicy": {**policy, "scheduleTimeoutSeconds": 60}}))
+    assert made.job["spec"]["schedulingPolicy"] == policy
+    assert faults(made.job) == []
+    assert made.notes == ("spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds: has no counterpart and is left out",)
+
+
+def test_roles_may_be_spelt_in_any_case_as_kubeflow_takes_them():
+    role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
+    made = convert(kubeflow(paddleReplicaSpecs={"master": {**role, "replicas": 1}, "WORKER": role}))
+    assert parse(made.job).mode == "PS"
+
+
+def test_a_number_of_replicas_that_is_absent_is_one_and_a_master_without_any_is_left_out():
+    role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
+    del role["replicas"]
+    made = convert(kubeflow(paddleReplicaSpecs={"Master": {**role, "replicas": 0}, "Worker": role}))
+    assert made.job["spec"]["worker"]["replicas"] == 1
+    assert "ps" not in made.job["spec"]
+    assert made.notes == ("spec.paddleReplicaSpecs.Master: has no replicas and is left out",)
+
+
+@pytest.mark.parametrize(("replicas", "now"), [(1, 2), (3, 3), (9, 4)])
+def test_replicas_outside_of_the_elastic_policy_are_brought_into_it(replicas: int, now: int):
+    given = kubeflow(elasticPolicy={"minReplicas": 2, "maxReplicas": 4})
+    given["spec"]["paddleReplicaSpecs"]["Worker"]["replicas"] = replicas
+    made = convert(given)
+    worker = made.job["spec"]["worker"]
+    assert (worker["replicas"], worker["requests"], worker["limits"]) == (now, 2, 4)
+    assert faults(made.job) == []
+    assert any("outside of elasticPolicy" in note for note in made.notes) == (replicas != now)
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (["python", "-m", "paddle.distributed.launch", "train.py", "--lr", "1"], ["python", "train.py", "--lr", "1"]),
+        (["python", "-m", "paddle.distributed.launch", "--run_mode", "ps", "--log_dir=x", "t.py"], ["python", "t.py"]),
+        (["python", "train.py"], ["python", "train.py"]),
+    ],
+)
+def test_with_servers_paddles_launcher_is_left_out(words: list[str], left: list[str]):
+    """In this environment it would wait for trainers in the servers' pods, for ever."""
+    role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
+    role["template"]["spec"]["containers"][0] |= {"command": words[:1], "args": words[1:]}
+    made = convert(kubeflow(paddleReplicaSpecs={"Master": role, "Worker": role}))
+    for name in ("ps", "worker"):
+        (container,) = made.job["spec"][name]["template"]["spec"]["containers"]
+        assert container["command"] + container["args"] == left
+        assert any(note.startswith(f"{name}: container paddle: paddle.dist") for note in made.notes) == (words != left)
+    alone = convert(kubeflow(paddleReplicaSpecs={"Worker": role}))
+    (container,) = alone.job["spec"]["worker"]["template"]["spec"]["containers"]
+    assert container["args"] == words[1:], "workers alone keep it"
+
+
+def test_with_servers_a_launcher_inside_a_shell_command_is_pointed_at():
+    role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
+    role["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "python -m paddle.distributed.launch train.py"]
+    made = convert(kubeflow(paddleReplicaSpecs={"Master": role, "Worker": role}))
+    assert any("paddle.distributed.launch must not start the program" in note for note in made.notes)
+
+
+def test_variables_that_only_kubeflow_sets_are_pointed_at():
+    given = kubeflow()
+    container = given["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    container["command"] = ["sh", "-c", "echo $PADDLE_MASTER"]
+    (note,) = convert(given).notes
+    assert note.startswith("spec.paddleReplicaSpecs.Worker.template: names PADDLE_MASTER, which is not set here; take")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (None, "spec.paddleReplicaSpecs: is missing; add it"),
+        ({"paddleReplicaSpecs": []}, r"spec.paddleReplicaSpecs: is '\[\]', should be a mapping"),
+        ({"paddleReplicaSpecs": {"Chief": {}}}, "spec.paddleReplicaSpecs.Chief: is no role of a PaddleJob; use Master"),
+        ({"paddleReplicaSpecs": {"Worker": {}}}, "spec.paddleReplicaSpecs.Worker.template: is missing; add it"),
+        ({"paddleReplicaSpecs": {"Worker": "x"}}, "spec.paddleReplicaSpecs.Worker: is 'x', should be a mapping"),
+    ],
+)
+def test_a_job_of_another_shape_is_told_where_it_is_wrong(spec: Any, words: str):
+    with pytest.raises(BadInput, match=words):
+        convert({**kubeflow(), "spec": spec})
