@@ -18,6 +18,7 @@ def command(
         str,
         typer.Option("--output", "-o", help="yaml or json; or a file to write.", metavar="yaml|json|FILE"),
     ] = "yaml",
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Turn a batch/v1 Job that trains, or a PaddleJob of Kubeflow, into a PaddleJob.
 
@@ -27,7 +28,10 @@ def command(
     Example: pdj convert paddle-cluster-job.yaml -o job.yaml
     """
     from paddlejob.cli.files import objects_in
+    from paddlejob.errors import BadInput
 
+    if output not in FORMATS and Path(output).exists() and not force:
+        raise BadInput(f"{output}: is there already; choose another name, or --force to write over it")
     results, notes = _converted(objects_in(file), file)
     text = _as_json(results) if output == "json" or output.endswith(".json") else _as_yaml(results)
     if output in FORMATS:

@@ -99,3 +99,13 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path):
     ran = pdj("convert", str(EXAMPLES / "paddle-cluster-job.yaml"), "-o", str(tmp_path / "nowhere" / "job.yaml"))
     assert ran.returncode == 1
     assert ran.stderr == f"pdj: {tmp_path}/nowhere/job.yaml: cannot be written: No such file or directory\n"
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path: Path):
+    mine = tmp_path / "job.yaml"
+    mine.write_text((EXAMPLES / "paddle-cluster-job.yaml").read_text())
+    ran = pdj("convert", str(mine), "-o", str(mine))
+    assert (ran.returncode, "is there already" in ran.stderr) == (2, True)
+    assert yaml.safe_load(mine.read_text())["kind"] == "Job"
+    assert pdj("convert", str(mine), "-o", str(mine), "--force").returncode == 0
+    assert yaml.safe_load(mine.read_text())["kind"] == "PaddleJob"
