@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-e2e \
-	test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench lock clean
+	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench lock clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ test-aws: setup ## a cluster on AWS, without AWS
 
 test-e2e: setup ## a real cluster with pods that really train, what fits into a few minutes
 	@$(BIN)/python -m tools.run_tests e2e
+
+test-full: setup ## all stories of every tier, also the slow ones; an hour
+	@$(BIN)/python -m tools.run_tests full
 
 test-e2e-full: setup ## all stories of a real cluster; half an hour
 	@$(BIN)/python -m tools.run_tests e2e-full

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 
+from paddlejob.errors import NotFound
 from paddlejob.kube.resource import CONFIGMAPS, PODS
 from paddlejob.operator.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
@@ -17,7 +19,8 @@ async def submit_again(stage: OperatorStage, **options: object) -> str:
     """Delete the job and submit one of the same name at once; answers its uid. The collector need not be waited for."""
     await stage.client.delete(PADDLEJOBS, stage.name, stage.namespace, propagation="Background")
     for pod in await stage.pods():
-        await stage.client.delete(PODS, pod, stage.namespace)
+        with suppress(NotFound):
+            await stage.client.delete(PODS, pod, stage.namespace)
     await stage.submit(**options)
     uid: str = (await stage.job())["metadata"]["uid"]
     return uid

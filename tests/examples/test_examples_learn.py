@@ -47,6 +47,7 @@ def test_wide_and_deep_learns_on_two_servers_and_two_workers_from_any_directory(
     assert sorted(path.name for path in home.iterdir()) == before, "nothing is written beside the program"
 
 
+@pytest.mark.full
 def test_deepfm_resumes_after_the_last_whole_epoch_and_learns_on(tmp_path: Path):
     output = tmp_path / "out 输出"
     program = EXAMPLES / "deepfm" / "train.py"

@@ -77,6 +77,7 @@ def test_the_documents_job_trains_in_servers_and_workers_of_their_own(pdj: Pdj, 
         assert read == [[("0", "0-299")], [("1", "300-599")], [("2", "600-899")]]
 
 
+@pytest.mark.full
 def test_kubeflows_jobs_train_with_servers_and_without(pdj: Pdj, tmp_path: Path):
     (tmp_path / "kubeflow.yaml").write_text(KUBEFLOW)
     job = str(tmp_path / "job.yaml")

@@ -81,6 +81,7 @@ def test_a_directory_on_no_volume_is_warned_of(
     assert ("lies on no volume" in capsys.readouterr().out) == warned
 
 
+@pytest.mark.full
 def test_a_converted_job_runs_in_the_same_image_with_the_operators_environment(tmp_path: Path):
     with stage(tmp_path, trainers=2) as on:
         get_data(on, 2, 1000).check_returncode()

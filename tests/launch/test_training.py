@@ -13,6 +13,7 @@ from tests.launch.pods import START_SH, Pod, Stage, get_data, stage, wait_until
 SAMPLES = 3000
 
 
+@pytest.mark.full
 def test_three_trainers_read_each_part_once_and_the_model_learns(tmp_path: Path):
     with stage(tmp_path) as on:
         get_data(on, 3, SAMPLES).check_returncode()

@@ -8,7 +8,7 @@ lanes one copies while the other hashes; a single lane has a second thread for i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import IO, TypeVar
@@ -27,6 +27,7 @@ class Copier:
     """Copies on `lanes` threads."""
 
     def __init__(self, lanes: int) -> None:
+        self._count = lanes
         self._lanes = ThreadPoolExecutor(lanes, thread_name_prefix="copy")
         self._hashing = ThreadPoolExecutor(1, thread_name_prefix="sha256") if lanes == 1 else None
         self._stopped = False
@@ -52,19 +53,26 @@ class Copier:
             behind.result()
         return size, digest.hexdigest()
 
-    def each(self, make: Callable[[int], _Made], numbers: Iterable[int]) -> dict[int, _Made]:
-        """Call `make` for every number on the lanes; the first failure ends all."""
-        work = {number: self._lanes.submit(make, number) for number in numbers}
+    def each(self, make: Callable[[int], _Made], numbers: Sequence[int]) -> dict[int, _Made]:
+        """Call `make` for every number, in this order, on the lanes; the first failure ends all."""
+        waiting, made = iter(numbers), dict[int, _Made]()
+
+        def lane() -> None:
+            for number in waiting:
+                if self._stopped:
+                    raise Stopped
+                made[number] = make(number)
+
+        work = [self._lanes.submit(lane) for _ in range(min(self._count, len(numbers)))]
         try:
-            wait(work.values(), return_when=FIRST_EXCEPTION)
-            failed = [made for made in work.values() if made.done() and made.exception()]
-            if failed:
-                failed[0].result()
+            wait(work, return_when=FIRST_EXCEPTION)
+            for failed in (one for one in work if one.done() and one.exception()):
+                failed.result()
         except BaseException:
             self._stopped = True
             self._lanes.shutdown(cancel_futures=True)
             raise
-        return {number: made.result() for number, made in work.items()}
+        return made
 
     def close(self) -> None:
         self._lanes.shutdown()

@@ -27,14 +27,16 @@ class Earlier:
 def look_back(store: Store, request: dict[str, Any], overwrite: bool, tell: Progress) -> Earlier:
     """Take up an earlier run of the same request; refuse (or, to overwrite, remove) anything else."""
     noted, manifest = notes(store), _manifest(store)
-    if noted and noted[0]["request"] == request:
+    if noted and noted[0].get("request") == request:
         pieces = [entry["pieces"] for entry in noted if "pieces" in entry]
         parts = [Part.from_json(entry) for entry in noted if "part" in entry]
         kept = _matching(store, parts, tell)
+        store.begin()
         store.renote([noted[0], *({"pieces": found} for found in pieces), *(p.as_json() for p in kept.values())])
         return Earlier(kept, [[Piece(**piece) for piece in part] for part in pieces[0]] if pieces else None)
     if not noted and manifest and manifest.request == request:
         kept = _matching(store, manifest.parts, tell)
+        store.begin()
         store.renote([{"request": request}, *(part.as_json() for part in kept.values())])
         return Earlier(kept)
     _make_way(store, request, noted, manifest, overwrite)
@@ -83,25 +85,29 @@ def _make_way(
     manifest: Manifest | None,
     overwrite: bool,
 ) -> None:
-    unfinished = noted[0]["request"] if noted else {}
+    unfinished = noted[0].get("request", {}) if noted else {}
     finished = manifest.request if manifest else {}
     most = max(r.get("parts", 0) for r in (request, unfinished, finished))
-    in_the_way = [f"{number}/data" for number in range(most) if store.files_in(f"{number}/data")]
-    if not (in_the_way or noted or manifest):
-        return
-    if not overwrite:
+    there = [number for number in store.numbers() if number < most]
+    in_the_way = [f"{number}/data" for number in there if store.files_in(f"{number}/data")]
+    if (in_the_way or noted or manifest) and not overwrite:
         raise BadInput(
-            f"{store.url}: {_what_is_there(unfinished, finished, in_the_way)}; "
+            f"{store.url}: {_what_is_there(noted, unfinished, finished, in_the_way)}; "
             "name another directory, or pass --overwrite to replace it"
         )
+    store.begin()
     for name in (NAME, *in_the_way):
         store.remove(name)
     store.drop_scratch()
 
 
-def _what_is_there(unfinished: Mapping[str, Any], finished: Mapping[str, Any], in_the_way: list[str]) -> str:
+def _what_is_there(
+    noted: list[dict[str, Any]], unfinished: Mapping[str, Any], finished: Mapping[str, Any], in_the_way: list[str]
+) -> str:
     for words, request in (("an unfinished split", unfinished), ("the split", finished)):
         if request:
             asked = f"{request['source']} by {request['by']} into {request['parts']}"
             return f"holds {words} of {asked}, which is not the same"
+    if noted:
+        return "holds an unfinished `pdj data stage`"
     return f"already has {in_the_way[0]}" if in_the_way else f"has a {NAME} of something else"

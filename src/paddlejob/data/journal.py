@@ -1,4 +1,7 @@
-"""The notes of an unfinished run, one JSON document a line, from which the next run goes on."""
+"""The notes of an unfinished run, one JSON document a line, from which the next run goes on.
+
+A split notes its request, where it cuts, and each part; a staging notes what it brings and what it has brought.
+"""
 
 from __future__ import annotations
 
@@ -15,5 +18,14 @@ def line(entry: dict[str, Any]) -> bytes:
 
 
 def entries(content: bytes) -> list[dict[str, Any]]:
-    """All whole lines: the last one may have been torn by a kill."""
-    return [json.loads(whole) for whole in content.split(b"\n")[:-1]]
+    """All whole lines up to the first that cannot be read: a kill tears the last, a power cut may spoil more."""
+    found = []
+    for whole in content.split(b"\n")[:-1]:
+        try:
+            entry = json.loads(whole)
+        except ValueError:
+            break
+        if not isinstance(entry, dict):
+            break
+        found.append(entry)
+    return found

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import errno
-import fcntl
+import io
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from fsspec.implementations.local import LocalFileSystem
-
 from paddlejob.data.journal import JOURNAL, line
-from paddlejob.data.sources import WORK_DIR, Source, tree
-from paddlejob.errors import NotPossible
+from paddlejob.data.local_files import LocalFiles
+from paddlejob.data.local_lock import alone
+from paddlejob.data.sources import WORK_DIR, Source, is_number, one_file, tree
+from paddlejob.errors import BadInput
+
+_HANDED_OVER_AT_ONCE = 16 << 20
 
 
 class LocalStore:
@@ -42,12 +44,19 @@ class LocalStore:
         self.publish(name)
 
     def files_in(self, name: str) -> list[Source]:
-        return tree(LocalFileSystem(), str(self._root / name))
+        return tree(LocalFiles(), str(self._root / name))
+
+    def numbers(self) -> list[int]:
+        return sorted(int(found.name) for found in self._root.iterdir() if is_number(found.name))
+
+    def files_named(self, names: Iterable[str]) -> dict[str, Source]:
+        there = [name for name in names if (self._root / name).is_file()]
+        return {name: one_file(LocalFiles(), str(self._root), name) for name in there}
 
     def draft(self, name: str) -> IO[bytes]:
         path = self._drafts / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("wb")
+        return _Draft(io.FileIO(path, "wb"))
 
     def publish(self, name: str) -> None:
         draft, final = self._drafts / name, self._root / name
@@ -59,11 +68,22 @@ class LocalStore:
         old = self._work / "old" / name
         if draft.is_dir() and final.exists():
             old.parent.mkdir(parents=True, exist_ok=True)
-            final.rename(old)
-        draft.replace(final)
+            self._rename(final, old)
+        self._rename(draft, final)
         if self._durable:
             _sync(final.parent)
         shutil.rmtree(old, ignore_errors=True)
+
+    def _rename(self, path: Path, to: Path) -> None:
+        try:
+            path.replace(to)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                raise BadInput(
+                    f"{self.url}: {to} is on another file system than the directory itself, so that nothing can appear "
+                    "there whole; mount that file system elsewhere, or name it as DEST"
+                ) from error
+            raise
 
     def remove(self, name: str) -> None:
         path = self._root / name
@@ -82,38 +102,58 @@ class LocalStore:
     def forget(self) -> None:
         self.remove(JOURNAL)
 
-    def drop_drafts(self) -> None:
+    def begin(self) -> None:
+        """Nobody else is here: the directory is locked."""
+
+    def _drop_drafts(self) -> None:
         for leftover in (self._drafts, self._work / "old", self.scratch / "passing"):
             shutil.rmtree(leftover, ignore_errors=True)
 
     def drop_scratch(self) -> None:
         shutil.rmtree(self.scratch / "plain", ignore_errors=True)
 
-    def room_for(self, size: int) -> bool:
-        return shutil.disk_usage(self._root).free >= size
+    def room_for(self, size: int, scratch: int = 0) -> bool:
+        return shutil.disk_usage(self._root).free >= size + scratch
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         was_there = self._root.is_dir()
-        self._work.mkdir(parents=True, exist_ok=True)
-        with (self._work / "lock").open("wb") as file:
-            self._lock(file)
-            try:
-                yield
-            finally:
-                if not (self._root / JOURNAL).exists():
-                    shutil.rmtree(self._work, ignore_errors=True)
-                    if not was_there:
-                        with suppress(OSError):
-                            self._root.rmdir()
-
-    def _lock(self, file: IO[bytes]) -> None:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                raise NotPossible(f"{self.url}: another pdj is writing here; wait until it has ended") from error
-            # Some network volumes have no locks at all; there the user has to keep runs apart.
+            with alone(self._work / "lock", self.url):
+                try:
+                    self._drop_drafts()
+                    yield
+                finally:
+                    self._drop_drafts()
+                    if not (self._root / JOURNAL).exists():
+                        shutil.rmtree(self.scratch, ignore_errors=True)
+        finally:
+            if not was_there:
+                with suppress(OSError):
+                    self._root.rmdir()
+
+
+class _Draft(io.BufferedWriter):
+    """A file that goes to disk while it is written, so that little is left to wait for when it is to be seen."""
+
+    def __init__(self, raw: io.FileIO) -> None:
+        super().__init__(raw)
+        self._written = self._handed_over = 0
+
+    def write(self, data: Any) -> int:
+        count = super().write(data)
+        self._written += count
+        if self._written - self._handed_over >= _HANDED_OVER_AT_ONCE:
+            self._hand_over()
+        return count
+
+    def _hand_over(self) -> None:
+        # On Linux this begins to write out what is not on disk yet, and does not wait for it.
+        if hasattr(os, "posix_fadvise"):
+            with suppress(OSError):
+                length = self._written - self._handed_over
+                os.posix_fadvise(self.fileno(), self._handed_over, length, os.POSIX_FADV_DONTNEED)
+        self._handed_over = self._written
 
 
 def _sync_tree(path: Path) -> None:

@@ -75,4 +75,4 @@ class Manifest:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Manifest:
-        return cls(document["request"], tuple(Part.from_json(part) for part in document["parts"]))
+        return cls(dict(document["request"]), tuple(Part.from_json(part) for part in document["parts"]))

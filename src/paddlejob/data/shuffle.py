@@ -95,13 +95,18 @@ def mix(items: list[Any], random: Random) -> None:
 
 def _lines(source: Source) -> Iterator[tuple[list[bytes], int]]:
     """Lines without their newlines, a chunk's worth at a time, with the number of bytes read for them."""
-    open_line = b""
+    open_line: list[bytes] = []
     for chunk in source.chunks():
-        lines = (open_line + chunk).split(b"\n")
-        open_line = lines.pop()
-        yield lines, len(chunk)
-    if open_line:
-        yield [open_line], 0
+        first, *others = chunk.split(b"\n")
+        open_line.append(first)
+        if others:
+            lines = [b"".join(open_line), *others]
+            open_line = [lines.pop()]
+            yield lines, len(chunk)
+        else:
+            yield [], len(chunk)
+    if last := b"".join(open_line):
+        yield [last], 0
 
 
 def _chunks(lines: Sequence[bytes]) -> Iterator[bytes]:

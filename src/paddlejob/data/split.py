@@ -15,13 +15,15 @@ from paddlejob.data.layouts import Layout, Pieces, ShuffledLines
 from paddlejob.data.lines import LineIndex, line_pieces
 from paddlejob.data.manifest import NAME, VERSION, File, Manifest, Part
 from paddlejob.data.progress import Meter, Progress, silent
+from paddlejob.data.refusals import in_a_part, refuse_full_disk, refuse_overlap, refuse_too_few
 from paddlejob.data.shuffle import Shuffled, mix
-from paddlejob.data.sources import Source, digest, filesystem, find, without_secrets
+from paddlejob.data.sources import Source, digest, find, without_secrets
 from paddlejob.data.stores import Store, finish, opened
 from paddlejob.data.unpack import plain
-from paddlejob.errors import BadInput, NotPossible
+from paddlejob.errors import BadInput
 
 By = Literal["lines", "files", "bytes"]
+MOST_PARTS = 100_000
 
 
 def split(
@@ -43,9 +45,9 @@ def split(
     """
     _refuse_nonsense(parts, by, shuffle)
     sources = find(source)
-    _refuse_overlap(source, dest)
+    refuse_overlap(source, sources, dest, in_a_part)
     if by == "files" and not allow_empty:
-        _refuse_too_few(source, len(sources), parts, by)
+        refuse_too_few(source, len(sources), parts, by)
     request = {
         "source": without_secrets(source),
         "sourceDigest": digest(sources),
@@ -58,9 +60,10 @@ def split(
     with opened(dest) as store:
         earlier = look_back(store, request, overwrite, progress)
         if len(earlier.kept) < parts:
+            store.remove(NAME)
             layout = _checked_layout(store, sources, request, earlier, allow_empty, progress)
-            # Two at a time keep reading, hashing and writing busy. Other stores need not be thread-safe, and
-            # each lane of a shuffle would hold a bucket in memory.
+            # Two at a time keep both a disk and a processor busy. Other stores need not be thread-safe, and each
+            # lane of a shuffle would hold a bucket in memory.
             alone = shuffle or not store.is_local or not all(found.is_local for found in sources)
             written = _write(store, layout, parts, earlier, 1 if alone else 2, progress)
         else:
@@ -81,7 +84,7 @@ def _checked_layout(
     try:
         layout = _layout(store, sources, request, earlier, tell)
         if not allow_empty:
-            _refuse_too_few(request["source"], layout.records, request["parts"], request["by"])
+            refuse_too_few(request["source"], layout.records, request["parts"], request["by"])
     except BadInput:
         store.forget()
         raise
@@ -117,7 +120,7 @@ def _shuffled(
     tell: Progress,
 ) -> ShuffledLines:
     size = sum(index.size for index in indexes)
-    _refuse_full_disk(store, 2 * size)
+    refuse_full_disk(store, size, scratch=size)
     buckets = store.scratch / "passing"
     buckets.mkdir(exist_ok=True)
     lines = Shuffled(buckets, request["seed"], indexes)
@@ -130,7 +133,7 @@ def _shuffled(
 def _write(store: Store, layout: Layout, parts: int, earlier: Earlier, lanes: int, tell: Progress) -> dict[int, Part]:
     kept = sum(part.bytes for part in earlier.kept.values())
     if layout.size is not None:
-        _refuse_full_disk(store, layout.size - kept)
+        refuse_full_disk(store, layout.size - kept)
     meter = Meter(tell, "writing", None if layout.size is None else layout.size - kept)
     written = dict(earlier.kept)
     missing = [number for number in range(parts) if number not in written]
@@ -153,33 +156,12 @@ def _write_part(store: Store, layout: Layout, number: int, copier: Copier, meter
 
 
 def _refuse_nonsense(parts: int, by: str, shuffle: bool) -> None:
-    if parts < 1:
-        raise BadInput(f"parts: is {parts}; ask for at least 1")
+    if not 1 <= parts <= MOST_PARTS:
+        raise BadInput(f"parts: is {parts}; ask for 1 to {MOST_PARTS}")
     if by not in get_args(By):
         raise BadInput(f"by: is {by!r}; use lines, files or bytes")
     if by == "bytes" and shuffle:
         raise BadInput("shuffle: has no meaning for single bytes; use it with --by lines or --by files")
-
-
-def _refuse_overlap(source: str, dest: str) -> None:
-    """A destination inside the source would be read as source by the next run."""
-    (here, path), (there, target) = filesystem(source), filesystem(dest)
-    inside = PurePosixPath(target).is_relative_to(path)
-    if type(here) is type(there) and inside and here.isdir(path):
-        raise BadInput(f"{dest}: lies inside the source {source}; name a directory outside of it")
-
-
-def _refuse_full_disk(store: Store, size: int) -> None:
-    if not store.room_for(size):
-        raise NotPossible(f"{store.url}: {size} more bytes do not fit; free some space and run it again to go on")
-
-
-def _refuse_too_few(source: str, records: int, parts: int, by: By) -> None:
-    if records < parts:
-        raise BadInput(
-            f"{source}: has {records} {by}, too few for {parts} parts; ask for fewer parts, "
-            "or pass --allow-empty to have empty ones"
-        )
 
 
 def _order(count: int, seed: int | None) -> list[int]:

@@ -6,14 +6,17 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from threading import Lock
 from time import monotonic
 from typing import Any
 
 from paddlejob.data.copying import Copier, copier
+from paddlejob.data.drivers import filesystem, reached
 from paddlejob.data.earlier import same
 from paddlejob.data.manifest import NAME, Manifest
 from paddlejob.data.progress import Meter, Progress, silent
-from paddlejob.data.sources import STAGED_NAME, Source, filesystem, find, without_secrets
+from paddlejob.data.refusals import at_its_name, refuse_overlap
+from paddlejob.data.sources import STAGED_NAME, Source, find, is_below, without_secrets
 from paddlejob.data.stores import Store, finish, notes, opened
 from paddlejob.errors import BadInput, NotPossible
 
@@ -52,16 +55,21 @@ def stage(source: str, dest: str, *, overwrite: bool = False, progress: Progress
     source no longer has are removed.
     """
     sources = find(source)
+    refuse_overlap(source, sources, dest, at_its_name)
     promised = _promised(source)
     with opened(dest, durable=False) as store:
         known = _known(store)
         if not overwrite:
-            _refuse_foreign(store, sources, known)
+            _refuse_foreign(store, sources, known.keys() | _begun(store))
         kept = _unchanged(store, sources, known, progress)
-        store.renote([{"files": [asdict(file) for file in kept.values()]}])
+        missing = [wanted for wanted in sources if wanted.name not in kept]
+        store.begin()
+        # What is to come is noted first: after a kill the next run knows that these files are not someone else's.
+        names = [wanted.name for wanted in missing]
+        store.renote([{"files": [asdict(file) for file in kept.values()], "bringing": names}])
         for name in known.keys() - {wanted.name for wanted in sources}:
             store.remove(name)
-        copied = _copy(store, [wanted for wanted in sources if wanted.name not in kept], promised, progress)
+        copied = _copy(store, missing, promised, progress)
         files = {**kept, **{file.name: file for file in copied}}
         staged = Staged(without_secrets(source), tuple(files[wanted.name] for wanted in sources), tuple(kept))
         finish(store, STAGED_NAME, staged.as_json())
@@ -70,14 +78,27 @@ def stage(source: str, dest: str, *, overwrite: bool = False, progress: Progress
 
 def _known(store: Store) -> dict[str, StagedFile]:
     """What earlier runs have brought, from the last finished one and from one that was killed."""
-    finished = json.loads(store.read(STAGED_NAME) or b'{"files": []}')
-    entries = [finished, *notes(store)]
-    return {file["name"]: StagedFile(**file) for entry in entries for file in entry["files"]}
+    noted = notes(store)
+    if any("request" in entry for entry in noted):
+        raise BadInput(f"{store.url}: holds an unfinished split; run that again to its end, or name another directory")
+    try:
+        finished = json.loads(store.read(STAGED_NAME) or b"{}")
+        files = [StagedFile(**file) for entry in (finished, *noted) for file in entry.get("files", ())]
+        # Files of these names may be removed: none of them may lead out of the directory.
+        return {file.name: file for file in files if is_below(file.name)}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"{store.url}: its {STAGED_NAME} cannot be read; remove it, and pass --overwrite to bring all files again"
+        ) from error
 
 
-def _refuse_foreign(store: Store, sources: Sequence[Source], known: dict[str, StagedFile]) -> None:
-    there = {file.name for file in store.files_in("")}
-    foreign = sorted(there & {source.name for source in sources} - known.keys())
+def _begun(store: Store) -> set[str]:
+    """What a run that was killed may have brought without having noted it."""
+    return {name for entry in notes(store) for name in entry.get("bringing", ())}
+
+
+def _refuse_foreign(store: Store, sources: Sequence[Source], ours: set[str]) -> None:
+    foreign = sorted(store.files_named(source.name for source in sources if source.name not in ours))
     if foreign:
         raise BadInput(
             f"{store.url}: already has {foreign[0]}, which was not staged there; "
@@ -88,12 +109,9 @@ def _refuse_foreign(store: Store, sources: Sequence[Source], known: dict[str, St
 def _unchanged(
     store: Store, sources: Sequence[Source], known: dict[str, StagedFile], tell: Progress
 ) -> dict[str, StagedFile]:
-    there = {file.name: file for file in store.files_in("")}
-    candidates = [
-        known[source.name]
-        for source in sources
-        if source.name in there and source.name in known and known[source.name].mark == _mark(source)
-    ]
+    unchanged = [s.name for s in sources if s.name in known and known[s.name].mark == _mark(s)]
+    there = store.files_named(unchanged)
+    candidates = [known[name] for name in unchanged if name in there]
     meter = Meter(tell, "checking", sum(file.bytes for file in candidates))
     return {file.name: file for file in candidates if same(there[file.name], file.bytes, file.sha256, meter)}
 
@@ -101,15 +119,34 @@ def _unchanged(
 def _copy(store: Store, sources: Sequence[Source], promised: dict[str, str], tell: Progress) -> list[StagedFile]:
     sizes = [source.size for source in sources]
     meter = Meter(tell, "writing", None if None in sizes else sum(size or 0 for size in sizes))
-    copied: list[StagedFile] = []
-    noted, last = 0, monotonic()
-    with copier(1) as copies:
-        for source in sources:
-            copied.append(_copy_one(store, source, promised, copies, meter))
-            if monotonic() - last > _SECONDS_BETWEEN_NOTES:
-                store.note({"files": [asdict(file) for file in copied[noted:]]})
-                noted, last = len(copied), monotonic()
-    return copied
+    # Other stores need not be thread-safe.
+    both_here = store.is_local and all(source.is_local for source in sources)
+    logbook = _Logbook(store)
+
+    def bring(number: int) -> StagedFile:
+        file = _copy_one(store, sources[number], promised, copies, meter)
+        logbook.add(file)
+        return file
+
+    with copier(2 if both_here and len(sources) > 1 else 1) as copies:
+        copied = copies.each(bring, range(len(sources)))
+    return [copied[number] for number in range(len(sources))]
+
+
+class _Logbook:
+    """Notes what has been brought, now and then: with many small files a note for each would take most of the time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._lock = store, Lock()
+        self._new: list[StagedFile] = []
+        self._last = monotonic()
+
+    def add(self, file: StagedFile) -> None:
+        with self._lock:
+            self._new.append(file)
+            if monotonic() - self._last > _SECONDS_BETWEEN_NOTES:
+                self._store.note({"files": [asdict(file) for file in self._new]})
+                self._new, self._last = [], monotonic()
 
 
 def _copy_one(store: Store, source: Source, promised: dict[str, str], copies: Copier, meter: Meter) -> StagedFile:
@@ -117,7 +154,7 @@ def _copy_one(store: Store, source: Source, promised: dict[str, str], copies: Co
         size, sha256 = copies.copy(source.chunks(), sink, meter)
     source.refuse_change()
     if promised.get(source.name, sha256) != sha256:
-        raise NotPossible(f"{source.path}: is not what its split's {NAME} says; split the data again")
+        raise NotPossible(f"{source.shown}: is not what its split's {NAME} says; split the data again")
     store.publish(source.name)
     return StagedFile(source.name, size, sha256, _mark(source))
 
@@ -130,10 +167,12 @@ def _promised(source: str) -> dict[str, str]:
     """The checksums of this part, where the source is DEST/<part>/data of a split that is complete."""
     fs, path = filesystem(source)
     cut = re.fullmatch(r"(.*)/(\d+)/data/?", path)
-    if not cut or not fs.exists(f"{cut[1]}/{NAME}"):
+    if not cut:
         return {}
     try:
-        manifest = Manifest.from_json(json.loads(fs.cat_file(f"{cut[1]}/{NAME}")))
-    except (ValueError, KeyError, TypeError):
+        with reached(without_secrets(source)):
+            content = fs.cat_file(f"{cut[1]}/{NAME}")
+        manifest = Manifest.from_json(json.loads(content))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}
     return {file.name: file.sha256 for part in manifest.parts if part.part == int(cut[2]) for file in part.files}

@@ -7,19 +7,28 @@ directory, or one drafted file, appear under its real name.
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from fsspec.implementations.local import LocalFileSystem
-
+from paddlejob.data.drivers import filesystem, is_web
 from paddlejob.data.journal import JOURNAL, entries
+from paddlejob.data.local_files import LocalFiles
 from paddlejob.data.local_store import LocalStore
 from paddlejob.data.remote_store import RemoteStore
-from paddlejob.data.sources import WORK_DIR, Source, filesystem
+from paddlejob.data.sources import Source
 from paddlejob.errors import BadInput, NotPossible
+
+_MAKE_ROOM = "free some space, then run the same command again to go on"
+_TODO = {
+    errno.ENOSPC: _MAKE_ROOM,
+    errno.EDQUOT: _MAKE_ROOM,
+    errno.EFBIG: "allow larger files, or ask for more parts",
+    errno.EROFS: "name a directory that can be written",
+}
 
 
 class Store(Protocol):
@@ -34,6 +43,12 @@ class Store(Protocol):
 
     def files_in(self, name: str) -> list[Source]: ...
 
+    def numbers(self) -> list[int]:
+        """The directories 0, 1, 2 ... that are there, of parts or not."""
+
+    def files_named(self, names: Iterable[str]) -> dict[str, Source]:
+        """Those of the files that are there."""
+
     def draft(self, name: str) -> IO[bytes]: ...
 
     def publish(self, name: str) -> None: ...
@@ -47,11 +62,12 @@ class Store(Protocol):
     def forget(self) -> None:
         """Leave nothing for a next run to take up."""
 
-    def drop_drafts(self) -> None: ...
+    def begin(self) -> None:
+        """To be called before anything is changed: where there are no locks, other runs now give way to this one."""
 
     def drop_scratch(self) -> None: ...
 
-    def room_for(self, size: int) -> bool: ...
+    def room_for(self, size: int, scratch: int = 0) -> bool: ...
 
 
 @contextmanager
@@ -61,22 +77,23 @@ def opened(url: str, durable: bool = True) -> Iterator[Store]:
     `durable` files are on disk, not only in the system's cache, before they are seen.
     """
     fs, path = filesystem(url)
+    if is_web(fs):
+        raise BadInput(f"{url}: a web server can be read but not written; name a directory or another store")
     store: LocalStore | RemoteStore
-    store = LocalStore(url, path, durable) if isinstance(fs, LocalFileSystem) else RemoteStore(url, fs, path)
+    store = LocalStore(url, path, durable) if isinstance(fs, LocalFiles) else RemoteStore(url, fs, path)
     try:
         with store.locked():
-            store.drop_drafts()
             store.scratch.mkdir(parents=True, exist_ok=True)
-            try:
-                yield store
-            finally:
-                store.drop_drafts()
+            yield store
     except (NotADirectoryError, FileExistsError) as error:
-        raise BadInput(f"{url}: is not a directory; name a directory, which is made if need be") from error
+        raise BadInput(
+            f"{error.filename or url}: is not a directory; name a directory, which is made if need be"
+        ) from error
     except PermissionError as error:
         raise BadInput(f"{url}: may not be written; check its permissions or your credentials") from error
     except OSError as error:
-        raise NotPossible(f"{url}: {error.strerror or error}; run the same command again to go on") from error
+        todo = _TODO.get(error.errno or 0, "run the same command again to go on")
+        raise NotPossible(f"{url}: {error.strerror or error}; {todo}") from error
 
 
 def notes(store: Store) -> list[dict[str, Any]]:
@@ -87,4 +104,4 @@ def notes(store: Store) -> list[dict[str, Any]]:
 def finish(store: Store, name: str, document: dict[str, Any]) -> None:
     """Write the manifest, which says that all is there, and remove what was only needed on the way."""
     store.write(name, json.dumps(document, indent=1).encode() + b"\n")
-    store.remove(WORK_DIR)
+    store.forget()

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from fsspec.compression import compr
-from fsspec.implementations.local import LocalFileSystem
-from fsspec.utils import infer_compression
-
+from paddlejob.data.local_files import LocalFiles
 from paddlejob.data.newlines import CHUNK
 from paddlejob.data.progress import Meter, Progress
-from paddlejob.data.sources import Source, find
-from paddlejob.errors import BadInput, NotPossible
+from paddlejob.data.sources import Source, one_file
+from paddlejob.errors import BadInput, PaddleJobError
 
-_STREAMS = {"gzip", "bz2", "xz", "lzma", "zstd", "lz4", "snappy"}
-_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
+_COMPRESSED = {
+    ".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "lzma", ".zst": "zstd", ".lz4": "lz4",
+    ".br": "brotli", ".lzo": "lzo", ".sz": "snappy", ".snappy": "snappy", ".z": "compress",
+}  # fmt: skip
+"""By the end of the name. fsspec can unpack the first four, and some of the others where their library is there."""
+_ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
 
 
 def plain(sources: Sequence[Source], scratch: Path, by_lines: bool, tell: Progress) -> list[Source]:
@@ -44,10 +47,12 @@ def _written(source: Source, name: str, kind: str | None, directory: Path, meter
         with half.open("wb") as sink:
             for chunk in _unpacked(source, kind, meter):
                 sink.write(chunk)
+            sink.flush()
+            # After a power cut the next run would take a file that is there for a whole one.
+            os.fsync(sink.fileno())
         source.refuse_change()
         half.rename(path)
-    [found] = find(str(path))
-    return Source(name, str(path), LocalFileSystem(), found.size, found.mark)
+    return replace(one_file(LocalFiles(), str(directory), path.name), name=name)
 
 
 def _unpacked(source: Source, kind: str | None, meter: Meter) -> Iterator[bytes]:
@@ -56,15 +61,17 @@ def _unpacked(source: Source, kind: str | None, meter: Meter) -> Iterator[bytes]
             meter.add(len(chunk))
             yield chunk
         return
+    from fsspec.compression import compr
+
     raw = io.BufferedReader(_Chunks(source, meter), CHUNK)
     unpacked: IO[bytes] = compr[kind](raw, mode="rb")
     try:
         while chunk := unpacked.read(CHUNK):
             yield chunk
-    except NotPossible:
+    except PaddleJobError:
         raise
     except Exception as error:
-        raise BadInput(f"{source.path}: is named as {kind} but cannot be unpacked: {error}") from error
+        raise BadInput(f"{source.shown}: is named as {kind} but cannot be unpacked: {error}") from error
 
 
 class _Chunks(io.RawIOBase):
@@ -89,12 +96,14 @@ class _Chunks(io.RawIOBase):
 def _compression(name: str) -> str | None:
     if name.lower().endswith(_ARCHIVES):
         raise BadInput(f"{name}: is an archive, which has no lines; unpack it first, or use --by files")
-    kind = infer_compression(name)
+    kind = _COMPRESSED.get(PurePosixPath(name).suffix.lower())
     if kind is None:
         return None
-    if kind not in _STREAMS or kind not in compr:
+    from fsspec.compression import compr
+
+    if kind not in compr:
         raise BadInput(f"{name}: {kind} cannot be unpacked here; unpack it first, or use --by files")
-    return str(kind)
+    return kind
 
 
 def _plain_name(name: str) -> str:

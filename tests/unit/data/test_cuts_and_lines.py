@@ -104,6 +104,14 @@ def test_a_seed_decides_the_order_and_another_seed_another(tmp_path: Path) -> No
     assert 400 < sum(int(n) < 1000 for n in one) < 600
 
 
+def test_lines_longer_than_what_is_read_at_once_are_shuffled_whole(tmp_path: Path) -> None:
+    lines = [b"%d" % number * (3 << 20) for number in range(5)] + [b"short", b""]
+    (tmp_path / "in.txt").write_bytes(b"\r\n".join(lines))
+    made = split(str(tmp_path / "in.txt"), str(tmp_path / "out"), 3, shuffle=True, seed=1)
+    got = [line for files in written(tmp_path / "out", made) for line in records(files[0])]
+    assert sorted(got) == sorted(line + b"\r\n" for line in lines[:-1])
+
+
 def test_the_order_of_a_seed_stays_the_same_in_every_version(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("a\nb\nc\nd\ne\nf\n")
     split(str(tmp_path / "in.txt"), str(tmp_path / "out"), 2, shuffle=True, seed=7)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -45,11 +51,36 @@ def test_bad_input_reaches_main_as_one_error(lines: str, tmp_path: Path) -> None
     assert isinstance(ran.exception, BadInput)
 
 
-def test_ctrl_c_says_how_to_go_on(lines: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    read = threading.Event()
 
-    monkeypatch.setattr("paddlejob.data.split", interrupted)
-    ran = CliRunner().invoke(app, ["split", lines, f"{tmp_path}/out", "--parts", "2"])
-    assert ran.exit_code == 130
-    assert "run the same command again to go on" in ran.stderr
+    class NeverDone(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            if self.command == "GET":
+                read.set()
+                time.sleep(60)
+
+        do_HEAD = do_GET
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), NeverDone)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    command = [sys.executable, "-m", "paddlejob", "data", "split", f"http://127.0.0.1:{server.server_port}/x", "out"]
+    running = subprocess.Popen(
+        [*command, "--parts", "2"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts programs in the background with Ctrl-C switched off, and tests may run in one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert read.wait(60)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=30)[1]
+    server.shutdown()
+    assert running.returncode == 130
+    assert "run the same command again to go on" in said and "Traceback" not in said
+    assert list((tmp_path / "out").glob("[0-9]*")) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,16 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
         ("nosuch://bucket/x", "Protocol not known"),
         ("{}/data.tar.gz", "is an archive"),
         ("{}/broken.gz", "cannot be unpacked"),
+        ("{}/half.gz", "cannot be unpacked"),
+        ("{}/text.lzo", "lzo cannot be unpacked here; unpack it first, or use --by files"),
+        ("hdfs://namenode/data/train.txt", r"pip install pyarrow.*HADOOP_HOME.*webhdfs://namenode:9870/data/train.txt"),
     ],
 )
 def test_a_source_that_cannot_be_used_says_why(tmp_path: Path, source: str, says: str) -> None:
     (tmp_path / "data.tar.gz").write_bytes(gzip.compress(b"x"))
     (tmp_path / "broken.gz").write_bytes(b"not gzip at all")
+    (tmp_path / "half.gz").write_bytes(gzip.compress(b"a\n" * 100_000)[:-20])
+    (tmp_path / "text.lzo").write_bytes(b"compressed in a way that nothing here knows")
     with pytest.raises(BadInput, match=says):
         split(source.format(tmp_path), str(tmp_path / "out"), 1)
     assert not (tmp_path / "out").exists()
@@ -57,7 +63,8 @@ def test_a_source_that_cannot_be_used_says_why(tmp_path: Path, source: str, says
 
 def test_nonsense_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     for options, says in (
-        ({"parts": 0}, "parts: is 0"),
+        ({"parts": 0}, "parts: is 0; ask for 1 to 100000"),
+        ({"parts": 99_999_999_999}, "parts: is 99999999999; ask for 1 to 100000"),
         ({"parts": 2, "by": "words"}, "use lines, files or bytes"),
         ({"parts": 2, "by": "bytes", "shuffle": True}, "no meaning for single bytes"),
     ):
@@ -68,6 +75,40 @@ def test_nonsense_is_refused_before_anything_is_read(tmp_path: Path) -> None:
 def test_a_destination_inside_the_source_is_refused(lines: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="lies inside the source"):
         split(str(tmp_path), str(tmp_path / "out"), 1)
+
+
+def test_a_destination_that_a_link_leads_into_the_source_is_refused(lines: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    Path(lines).rename(tmp_path / "in/train.txt")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    for run in (
+        lambda: split(f"{tmp_path}/in", f"{tmp_path}/link/out", 1),
+        lambda: stage(f"{tmp_path}/link", f"{tmp_path}/in/out"),
+    ):
+        with pytest.raises(BadInput, match="lies inside the source"):
+            run()
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["train.txt"]
+
+
+def test_a_source_that_would_be_overwritten_by_its_own_parts_is_refused(lines: str, tmp_path: Path) -> None:
+    split(lines, str(tmp_path / "out"), 2)
+    for source in ("out/0/data/train.txt", "out/*/data/*.txt"):
+        with pytest.raises(BadInput, match=r"out: the source .*/out/0/data/train.txt is where its copy would go"):
+            split(str(tmp_path / source), str(tmp_path / "out"), 1, overwrite=True)
+    with pytest.raises(BadInput, match="is where its copy would go"):
+        stage(lines, str(tmp_path), overwrite=True)
+    assert (tmp_path / "out/0/data/train.txt").read_text() == "a\n"
+
+
+def test_a_source_elsewhere_in_the_destination_is_fine(lines: str, tmp_path: Path) -> None:
+    split(lines, str(tmp_path), 3)
+    assert (tmp_path / "2/data/train.txt").read_text() == "c\n"
+
+
+def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with pytest.raises(BadInput, match=r"gs://bucket/x: gs:// needs a driver that is not installed; pip install gcsfs"):
+        split("gs://bucket/x", str(tmp_path / "out"), 1)
 
 
 def test_another_split_at_the_destination_is_kept_unless_it_is_to_be_overwritten(lines: str, tmp_path: Path) -> None:
@@ -93,6 +134,13 @@ def test_data_that_someone_else_put_there_is_not_replaced(lines: str, tmp_path: 
 def test_a_file_is_no_destination(lines: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is not a directory"):
         split(lines, lines, 2)
+
+
+def test_a_file_where_a_part_is_to_be_is_named(lines: str, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/1").touch()
+    with pytest.raises(BadInput, match=r"/out/1: is not a directory"):
+        split(lines, str(tmp_path / "out"), 2)
 
 
 def test_the_same_file_plain_and_compressed_is_refused(lines: str, tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""Pages of the web, from real servers: with and without ranges and lengths, and some that break off in the middle."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paddlejob.data import By, drivers, split, stage, web
+from paddlejob.data.drivers import filesystem
+from paddlejob.errors import BadInput, NotPossible
+from tests.unit.data.web_server import LINES, Server, serving
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(web, "_SECONDS_BEFORE_A_TRY", 0)
+    with serving() as made:
+        yield made
+
+
+def joined(dest: Path, parts: int) -> bytes:
+    return b"".join((dest / f"{part}/data/train.txt").read_bytes() for part in range(parts))
+
+
+@pytest.mark.parametrize("length", [True, False], ids=["length", "no length"])
+@pytest.mark.parametrize("ranges", [True, False], ids=["ranges", "no ranges"])
+def test_a_server_that_breaks_off_is_asked_again_and_nothing_is_lost(
+    server: Server, tmp_path: Path, ranges: bool, length: bool
+) -> None:
+    server.ranges, server.length, server.breaks = ranges, length, 2
+    made = split(f"{server.url}/train.txt", str(tmp_path / "out"), 3)
+    assert joined(tmp_path / "out", 3) == LINES and made.records == 300_000
+    fetched = [asked for asked in server.asked if asked]
+    assert len(fetched) == 2, "each time from where it broke, as far as the server can"
+
+
+@pytest.mark.parametrize("length", [True, False], ids=["length", "no length"])
+def test_a_server_that_always_breaks_off_is_an_error_and_no_part_is_seen(
+    server: Server, tmp_path: Path, length: bool
+) -> None:
+    server.ranges, server.length, server.breaks = False, length, 100
+    with pytest.raises(NotPossible, match=rf"{server.url}/train.txt: .*run the same command again") as failed:
+        split(f"{server.url}/train.txt?token=secret", str(tmp_path / "out"), 3)
+    assert "secret" not in str(failed.value)
+    assert list((tmp_path / "out").glob("[0-9]*")) == []
+    with pytest.raises(NotPossible):
+        stage(f"{server.url}/train.txt", str(tmp_path / "staged"))
+    assert not (tmp_path / "staged/train.txt").exists()
+
+    server.breaks = 0
+    split(f"{server.url}/train.txt?token=another", str(tmp_path / "out"), 3)
+    assert joined(tmp_path / "out", 3) == LINES
+    stage(f"{server.url}/train.txt", str(tmp_path / "staged"))
+    assert (tmp_path / "staged/train.txt").read_bytes() == LINES
+
+
+def test_without_a_mark_nothing_is_put_together_from_two_answers(server: Server, tmp_path: Path) -> None:
+    server.mark, server.breaks = None, 1
+    with pytest.raises(NotPossible, match="could not be read"):
+        split(f"{server.url}/train.txt", str(tmp_path / "out"), 3, "bytes")
+    assert list((tmp_path / "out").glob("[0-9]*")) == []
+
+
+@pytest.mark.parametrize("length", [True, False], ids=["length", "no length"])
+def test_a_page_that_changes_between_two_answers_is_noticed(server: Server, tmp_path: Path, length: bool) -> None:
+    def change() -> None:
+        server.mark, server.content = '"2"', LINES.replace(b"line", b"LINE")
+
+    server.length, server.breaks, server.on_break = length, 1, change
+    with pytest.raises(NotPossible, match="changed while it was read"):
+        split(f"{server.url}/train.txt", str(tmp_path / "out"), 3)
+    assert list((tmp_path / "out").glob("[0-9]*")) == []
+
+
+def test_half_a_compressed_page_is_never_taken_for_all_of_it(server: Server, tmp_path: Path) -> None:
+    server.content, server.ranges, server.breaks = gzip.compress(LINES), False, 100
+    with pytest.raises(NotPossible):
+        split(f"{server.url}/train.txt.gz", str(tmp_path / "out"), 2)
+    assert list((tmp_path / "out").glob("[0-9]*")) == []
+
+
+@pytest.mark.parametrize("by", ["lines", "files"])
+def test_a_server_that_tells_no_length_is_read_to_the_end(server: Server, tmp_path: Path, by: By) -> None:
+    server.length = server.ranges = False
+    made = split(f"{server.url}/train.txt", str(tmp_path / "out"), 1, by)
+    assert joined(tmp_path / "out", 1) == LINES and made.bytes == len(LINES)
+
+
+def test_a_server_that_would_compress_what_it_sends_is_asked_not_to(server: Server, tmp_path: Path) -> None:
+    server.compresses = True
+    stage(f"{server.url}/train.txt", str(tmp_path / "out"))
+    assert (tmp_path / "out/train.txt").read_bytes() == LINES
+
+
+def test_a_server_that_falls_silent_is_not_waited_for_without_end(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drivers, "SILENCE_SECONDS", 0.1)
+    server.silent = True
+    with pytest.raises(NotPossible, match="could not be read"):
+        stage(f"{server.url}/train.txt", str(tmp_path / "out"))
+
+
+def test_a_download_may_take_longer_than_five_minutes() -> None:
+    fs, _ = filesystem("http://127.0.0.1:9/train.txt")
+    assert fs.client_kwargs["timeout"].total is None
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "says"),
+    [
+        (404, BadInput, "there is no such file"),
+        (403, NotPossible, "cannot be reached: 403"),
+        (500, NotPossible, "cannot be reached: 500"),
+    ],
+)
+def test_what_the_server_says_is_said(
+    server: Server, tmp_path: Path, status: int, error: type[Exception], says: str
+) -> None:
+    server.status = status
+    with pytest.raises(error, match=says):
+        split(f"{server.url}/train.txt", str(tmp_path / "out"), 1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_web_server_is_no_destination(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_bytes(LINES)
+    with pytest.raises(BadInput, match="can be read but not written"):
+        split(str(tmp_path / "train.txt"), f"{server.url}/out", 2)
+
+
+def test_a_name_cannot_lead_out_of_the_destination(server: Server, tmp_path: Path) -> None:
+    stage(f"{server.url}/%2Ftmp%2Fescaped", str(tmp_path / "here"))
+    assert (tmp_path / "here/tmp/escaped").read_bytes() == LINES
+    with pytest.raises(BadInput, match="no usable file name"):
+        stage(f"{server.url}/%2E%2E%2Fescaped", str(tmp_path / "here"))
