@@ -23,6 +23,8 @@ ROOT = Path(__file__).parent.parent
 QUICK = ("-m", "not full")
 TWO_AT_ONCE = ("-n", "2", "--dist", "loadfile")
 """These tests mostly wait; each of the two has an API server of its own."""
+TRAINING_ASIDE = ("-n", "2", "--dist", "loadgroup")
+"""Tests that train are one group, so that no two of them are after the same ports; the others run beside them."""
 NO_TESTS = 5
 BINARIES = (
     "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "kubelet", "kube-proxy",
@@ -44,7 +46,9 @@ TIERS = (
     Tier("aws", ("tests/aws",), "a cluster on AWS, without AWS", "here"),
     Tier("examples", ("tests/examples",), "the example programs learn", "here"),
     Tier("launch", ("tests/launch",), "the plain Job's launcher finds its pods and trains", "here"),
-    Tier("local", ("tests/local",), "the embedded engine, real processes and training", "here"),
+    Tier(
+        "local", ("tests/local",), "the embedded engine, real processes and training", "here", (*QUICK, *TRAINING_ASIDE)
+    ),
     Tier("e2e", ("tests/e2e",), "a real cluster with pods that really train", "kubernetes"),
     Tier("engines", ("tests/engines",), "the same stories on both engines", "kubernetes"),
     Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd", "kubernetes", (*QUICK, *TWO_AT_ONCE)),

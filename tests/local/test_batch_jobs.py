@@ -12,7 +12,10 @@ from tests.support.batch_job import looks_as_in_the_documents
 from tests.support.pdj import Pdj
 
 pytest.importorskip("paddle", reason="PaddlePaddle is not installed")
-pytestmark = pytest.mark.skipif(not probe()[0], reason="no mount namespaces here")
+pytestmark = [
+    pytest.mark.skipif(not probe()[0], reason="no mount namespaces here"),
+    pytest.mark.xdist_group("training"),
+]
 JOBS = Path(__file__).parents[2] / "deploy" / "examples" / "batch-job"
 
 

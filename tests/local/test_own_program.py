@@ -17,6 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own-program.md"
 TRAINS = pytest.mark.skipif(
     importlib.util.find_spec("paddle") is None or not probe()[0], reason="needs PaddlePaddle and mount namespaces"
 )
+pytestmark = pytest.mark.xdist_group("training")
 LONG = 180.0
 OUR_OWN = {contract.ENV_HOST_OPEN, contract.ENV_HOST_CLOSE}
 """What other variables are made from; no program reads them."""

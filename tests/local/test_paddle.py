@@ -16,6 +16,7 @@ from paddlejob.local.proc import descendants
 from tests.support.pdj import Pdj, wait
 
 pytest.importorskip("paddle", reason="PaddlePaddle is not installed")
+pytestmark = pytest.mark.xdist_group("training")
 
 DOCUMENTS = Path(__file__).parents[2] / "deploy" / "examples"
 LONG = 180.0
@@ -43,6 +44,7 @@ def test_a_killed_server_restarts_the_job_which_resumes_and_completes(pdj: Pdj):
     assert scores["auc"] > scores["untrained_auc"] + 0.1
 
 
+@pytest.mark.full
 def test_a_killed_collective_worker_restarts_the_job_which_resumes_and_completes(pdj: Pdj):
     pdj.environment |= {
         "STEPS": "60",

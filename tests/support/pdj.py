@@ -21,6 +21,11 @@ START = [sys.executable, "-c", "from paddlejob.cli.main import main; main()"]
 PATIENCE = 60.0
 
 
+def _as_from_a_shell() -> None:
+    """A test run in the background ignores SIGINT, and its children would too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Pdj:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -74,6 +79,7 @@ class Pdj:
             text=True,
             cwd=self.folder,
             start_new_session=True,
+            preexec_fn=_as_from_a_shell,
         )
         self._started.append(started)
         return started
