@@ -22,7 +22,8 @@ def hold_suspended(s: Situation) -> Plan | None:
         Phase.SUSPENDED,
         "Suspended",
         message,
-        attempt=s.status.attempt + 1,
+        # A job without a status may have pods already.
+        attempt=max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
         startTime="",
         nextRestartTime="",
         worker=s.status.role(Role.WORKER).model_copy(update={"finished": ""}),

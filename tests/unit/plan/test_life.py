@@ -554,3 +554,14 @@ def test_a_variable_of_the_users_comes_before_those_made_from_it():
 def test_containers_are_never_restarted_by_the_kubelet():
     made = pod_manifest(job(worker_={"template": template(restartPolicy="Always")}), Role.WORKER, 0, 1, "build")
     assert "restartPolicy" not in made["spec"]["containers"][0]
+
+
+async def test_pods_of_a_job_that_was_suspended_before_its_first_status_are_not_taken_for_a_success():
+    model = Model(job(workers=1))
+    await model.step()
+    model.tick()
+    model.change("mnist-worker-0", phase=PodPhase.SUCCEEDED)
+    model.edit(workers=1, suspend=True)
+    await model.step()
+    await model.step()
+    assert (model.status.phase, model.status.attempt) == (Phase.SUSPENDED, 2)
