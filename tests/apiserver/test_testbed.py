@@ -131,4 +131,4 @@ def test_nothing_is_left_when_the_test_run_itself_is_killed(tmp_path: Path) -> N
         pid = int(run.stdout.readline())
         assert exists(pid)
         run.kill()
-    assert eventually(lambda: not exists(pid), patience=10)
+    assert eventually(lambda: not exists(pid), patience=60)

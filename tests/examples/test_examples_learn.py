@@ -30,6 +30,7 @@ def finished(pods: list[Pod]) -> Pod:
     return pods[0]
 
 
+@pytest.mark.full
 def test_wide_and_deep_learns_on_two_servers_and_two_workers_from_any_directory(tmp_path: Path):
     home = tmp_path / "广告 点击 & clicks" / "wide_and_deep"
     shutil.copytree(EXAMPLES / "wide_and_deep", home)

@@ -62,6 +62,7 @@ def test_a_killed_collective_worker_restarts_the_job_which_resumes_and_completes
     assert pdj.status("check").restarts == 1
 
 
+@pytest.mark.full
 def test_a_document_for_gpus_trains_on_the_cpu_with_the_flag(pdj: Pdj):
     pdj.environment |= {"EPOCHS": "1", "SAMPLES": "2000"}
     done = pdj("run", "--cpu", str(DOCUMENTS / "wide_and_deep_gpu.yaml"), timeout=LONG)
