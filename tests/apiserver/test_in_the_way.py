@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
-from contextlib import suppress
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from aiohttp import web
 
 from paddlejob.errors import NotFound
 from paddlejob.kube.resource import CONFIGMAPS, PODS
 from paddlejob.operator.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
 from tests.support.operator_stage import OperatorStage
+from tests.unit.kube.certificates import new_authority
 
 NOWHERE = "https://127.0.0.1:1/"
 
@@ -56,32 +63,71 @@ async def test_pods_of_the_job_before_are_waited_for(stage: OperatorStage):
     assert not set(former.values()) & set((await stage.pods()).values())
 
 
-async def test_a_webhook_that_does_not_answer_is_named_on_the_job(stage: OperatorStage, installed: ControlPlane):
-    """As Volcano's are left behind when it is removed."""
-    installed.kubectl("label", "namespace", stage.namespace, f"story={stage.namespace}")
+@contextmanager
+def webhook(plane: ControlPlane, namespace: str, **server: str) -> Iterator[None]:
+    """A webhook is asked about every pod of the namespace; `server` says where it is."""
+    plane.kubectl("label", "namespace", namespace, f"story={namespace}")
     rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
-    webhook = {
+    asked = {
         "name": "validatepod.volcano.sh",
-        "clientConfig": {"url": NOWHERE},
+        "clientConfig": server,
         "rules": rules,
-        "namespaceSelector": {"matchLabels": {"story": stage.namespace}},
+        "namespaceSelector": {"matchLabels": {"story": namespace}},
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     }
-    left_behind = {
+    configuration = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": f"left-{stage.namespace}"},
-        "webhooks": [webhook],
+        "metadata": {"name": f"asked-{namespace}"},
+        "webhooks": [asked],
     }
-    installed.kubectl("create", "-f", "-", input=json.dumps(left_behind))
+    plane.kubectl("create", "-f", "-", input=json.dumps(configuration))
     try:
+        yield
+    finally:
+        plane.kubectl("delete", "validatingwebhookconfiguration", f"asked-{namespace}")
+
+
+async def test_a_webhook_that_does_not_answer_is_named_on_the_job(stage: OperatorStage, installed: ControlPlane):
+    """As Volcano's are left behind when it is removed."""
+    with webhook(installed, stage.namespace, url=NOWHERE):
         await asyncio.sleep(1)
         await stage.submit()
         status = await stage.until(reason="WebhookFailed")
         assert "validatepod.volcano.sh" in status["message"]
+    await stage.until(phase="Running")
+
+
+async def test_a_webhook_that_denies_is_quoted_on_the_job(
+    stage: OperatorStage, installed: ControlPlane, tmp_path: Path
+):
+    """It gives no code of its own, so the API server answers with 400."""
+
+    async def deny(request: web.Request) -> web.Response:
+        uid = (await request.json())["request"]["uid"]
+        answer = {"uid": uid, "allowed": False, "status": {"message": "no training on Sundays"}}
+        return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer})
+
+    authority = new_authority(tmp_path)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(*authority.issue("webhook"))
+    app = web.Application()
+    app.router.add_post("/", deny)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+    await site.start()
+    port = runner.addresses[0][1]
+    bundle = base64.b64encode(authority.file.read_bytes()).decode()
+    try:
+        with webhook(installed, stage.namespace, url=f"https://127.0.0.1:{port}/", caBundle=bundle):
+            await asyncio.sleep(1)
+            await stage.submit()
+            status = await stage.until(reason="AdmissionRefused")
+            assert "no training on Sundays" in status["message"]
     finally:
-        installed.kubectl("delete", "validatingwebhookconfiguration", f"left-{stage.namespace}")
+        await runner.cleanup()
     await stage.until(phase="Running")
 
 

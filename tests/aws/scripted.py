@@ -45,6 +45,13 @@ class Script:
     def no_stack(self) -> None:
         self.refuses("describe_stacks", "ValidationError", "Stack with id paddle-cluster does not exist")
 
+    def begins_to_create(self) -> None:
+        """What `up` asks where there is nothing yet, until CloudFormation has taken the stack."""
+        self.no_stack()
+        self.knows_zones_and_caller()
+        self.no_stack()
+        self.takes("create_stack")
+
     def stack_is(self, status: str, tags: bool = True, **parameters: str) -> None:
         item = {
             "StackId": STACK_ID,

@@ -45,6 +45,17 @@ def kept_by_an_update(aws: Script, before: str, after: str = "UPDATE_COMPLETE", 
     aws.tells(("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"))
 
 
+def rolled_back_then_deleted(aws: Script, status: str, by: str) -> None:
+    """A failed update is undone, its data marked to be kept, and then the stack deleted."""
+    aws.stack_is(status)
+    aws.tells()
+    aws.takes(by)
+    aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
+    aws.tells(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
+    kept_by_an_update(aws, "UPDATE_ROLLBACK_COMPLETE")
+    deleted(aws, "UPDATE_COMPLETE")
+
+
 def test_data_is_kept_by_an_update_of_the_deletion_policies(stack: Stack) -> None:
     with Script(stack) as aws:
         state = now(stack, aws, "CREATE_COMPLETE")
@@ -76,13 +87,7 @@ def test_a_failed_update_of_a_cluster_that_was_complete_is_rolled_back_first(sta
         state = now(stack, aws, "UPDATE_FAILED")
         aws.holds("FileSystem", "Bucket")
         aws.tells(START, COMPLETE)
-        aws.stack_is("UPDATE_FAILED")
-        aws.tells()
-        aws.takes("rollback_stack")
-        aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-        aws.tells(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
-        kept_by_an_update(aws, "UPDATE_ROLLBACK_COMPLETE")
-        deleted(aws, "UPDATE_COMPLETE")
+        rolled_back_then_deleted(aws, "UPDATE_FAILED", by="rollback_stack")
         assert destroy(stack, state, keep_data=True)
 
 
@@ -118,13 +123,7 @@ def test_an_update_whose_rollback_failed_is_finished_before_data_is_kept(stack: 
     with Script(stack) as aws:
         state = now(stack, aws, "UPDATE_ROLLBACK_FAILED")
         aws.holds("FileSystem")
-        aws.stack_is("UPDATE_ROLLBACK_FAILED")
-        aws.tells()
-        aws.takes("continue_update_rollback")
-        aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-        aws.tells(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
-        kept_by_an_update(aws, "UPDATE_ROLLBACK_COMPLETE")
-        deleted(aws, "UPDATE_COMPLETE")
+        rolled_back_then_deleted(aws, "UPDATE_ROLLBACK_FAILED", by="continue_update_rollback")
         assert destroy(stack, state, keep_data=True)
 
 

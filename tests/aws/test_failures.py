@@ -118,10 +118,7 @@ def test_the_name_is_taken_between_looking_and_creating(stack: Stack, configured
 
 def test_the_name_is_taken_by_an_eks_cluster(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.no_stack()
-        aws.knows_zones_and_caller()
-        aws.no_stack()
-        aws.takes("create_stack")
+        aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_FAILED")
         aws.tells(START, ("Cluster", "CREATE_FAILED", "Cluster already exists with name: paddle-cluster"))

@@ -132,10 +132,7 @@ def test_a_session_that_expires_while_up_waits_says_how_to_go_on_and_the_next_up
     stack: Stack, configured: Configured, told: list[str]
 ) -> None:
     with Script(stack) as aws:
-        aws.no_stack()
-        aws.knows_zones_and_caller()
-        aws.no_stack()
-        aws.takes("create_stack")
+        aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.tells(START)
@@ -178,10 +175,7 @@ def test_a_half_deleted_stack_is_not_built_upon(stack: Stack, configured: Config
 
 def test_throttling_while_following_is_waited_out(stack: Stack, configured: Configured, told: list[str]) -> None:
     with Script(stack) as aws:
-        aws.no_stack()
-        aws.knows_zones_and_caller()
-        aws.no_stack()
-        aws.takes("create_stack")
+        aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.refuses("describe_stacks", "Throttling", "Rate exceeded")
         aws.refuses("describe_stacks", "Throttling", "Rate exceeded")
@@ -202,10 +196,7 @@ def test_the_network_is_gone_in_the_middle_and_the_next_up_goes_on(
     stack: Stack, configured: Configured, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Script(stack) as aws:
-        aws.no_stack()
-        aws.knows_zones_and_caller()
-        aws.no_stack()
-        aws.takes("create_stack")
+        aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
         with monkeypatch.context() as patch:
             cut_after(patch, stack, "describe_stack_events")

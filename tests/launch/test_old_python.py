@@ -33,7 +33,7 @@ def _is(version: str, path: Path) -> bool:
 def test_three_pods_train_to_the_end_and_notice_a_failure(version: str, tmp_path: Path):
     python = interpreter(version)
     if not python:
-        pytest.skip(f"no Python {version} here")
+        pytest.skip(f"there is no Python {version} here; `pyenv install {version}` brings it")
     with stage(tmp_path / "good") as on:
         cluster = Cluster(on, tmp_path / "good", python=python).start()
         for rank in range(3):

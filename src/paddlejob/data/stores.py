@@ -23,7 +23,7 @@ from paddlejob.data.sources import Source
 from paddlejob.errors import BadInput, NotPossible
 
 _MAKE_ROOM = "free some space, then run the same command again to go on"
-_TODO = {
+_ADVICE = {
     errno.ENOSPC: _MAKE_ROOM,
     errno.EDQUOT: _MAKE_ROOM,
     errno.EFBIG: "allow larger files, or ask for more parts",
@@ -92,8 +92,8 @@ def opened(url: str, durable: bool = True) -> Iterator[Store]:
     except PermissionError as error:
         raise BadInput(f"{url}: may not be written; check its permissions or your credentials") from error
     except OSError as error:
-        todo = _TODO.get(error.errno or 0, "run the same command again to go on")
-        raise NotPossible(f"{url}: {error.strerror or error}; {todo}") from error
+        advice = _ADVICE.get(error.errno or 0, "run the same command again to go on")
+        raise NotPossible(f"{url}: {error.strerror or error}; {advice}") from error
 
 
 def notes(store: Store) -> list[dict[str, Any]]:
