@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from paddlejob.cli.main import VERBS, load_verb, verbs
+from paddlejob.cli.main import VERBS, load_verb
 
 WIDTH = 110
 HEAD = """# pdj, verb by verb
@@ -21,7 +21,7 @@ message on standard error; `PADDLEJOB_DEBUG=1` shows where in pdj it came from. 
 
 
 def cli_reference() -> str:
-    commands = [(f"pdj {name}", load_verb(name)) for name in verbs()]
+    commands = [(f"pdj {name}", load_verb(name)) for name in VERBS]
     lines = [f"- [{path}](#{path.replace(' ', '-')}): {VERBS[path[4:]].help}\n" for path, _ in commands]
     return HEAD + "".join(lines) + "".join(text for path, command in commands for text in _pages(path, command))
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from paddlejob.cli.live import picture
-from paddlejob.cli.local_place import LocalPlace
+from paddlejob.cli.run.live import picture
+from paddlejob.cli.targets.local import LocalTarget
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs/images/live.svg"
@@ -32,7 +32,7 @@ def main() -> None:
             _wait_for(A_GOOD_MOMENT)
             console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
             console.print("[bold]$ pdj run wide_and_deep.yaml[/bold]\n")
-            console.print(picture(LocalPlace().job(*JOB)))
+            console.print(picture(LocalTarget().job(*JOB)))
             TARGET.parent.mkdir(parents=True, exist_ok=True)
             console.save_svg(str(TARGET), title="pdj run", unique_id="live")
         finally:
@@ -43,7 +43,7 @@ def main() -> None:
 def _wait_for(words: str) -> None:
     ends = time.monotonic() + PATIENCE
     while time.monotonic() < ends:
-        logs = [Path(pod.log) for pod in LocalPlace().job(*JOB).pods if pod.role == "worker"]
+        logs = [Path(pod.log) for pod in LocalTarget().job(*JOB).pods if pod.role == "worker"]
         if any(words in log.read_text(errors="replace") for log in logs if log.exists()):
             return
         time.sleep(0.2)

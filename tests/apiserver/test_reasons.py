@@ -111,7 +111,7 @@ async def test_admission_refused(stage: OperatorStage, installed: ControlPlane):
     installed.kubectl("label", "namespace", stage.namespace, "pod-security.kubernetes.io/enforce=restricted")
     await stage.submit()
     await expect(stage, "AdmissionRefused", "the cluster refused story-worker-0", "violates PodSecurity")
-    assert await stage.pods() == {}, "after the first refusal no other is tried"
+    assert await stage.pods() == {}, "after the first rejection no other is tried"
 
 
 async def test_a_name_that_another_has(stage: OperatorStage, installed: ControlPlane):
@@ -132,7 +132,7 @@ async def test_crash_loop(stage: OperatorStage):
     await stage.submit(backoffLimit=2, workers=1)
     for restart in range(3):
         await stage.until(phase="Running", restarts=restart)
-        await stage.exit("story-worker-0", 1, words="Traceback ...\nKeyError: 'label'")
+        await stage.exit("story-worker-0", 1, message="Traceback ...\nKeyError: 'label'")
     await expect(stage, "BackoffLimitExceeded", "failed 3 times", "see its log", phase="Failed")
     assert "KeyError: 'label'" in (await stage.status())["message"]
 

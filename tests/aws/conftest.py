@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
 
-from paddlejob.cli.aws import app
+from paddlejob.cli.aws.app import app
 from paddlejob.cloud.aws.config import ClusterConfig, read_config
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack import Stack

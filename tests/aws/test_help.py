@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from paddlejob.cli.aws import app
+from paddlejob.cli.aws.app import app
 
 VERBS = ["init", "render", "validate", "up", "status", "scale", "kubeconfig", "token", "storage", "policy", "destroy"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from paddlejob.cli.aws import app
+from paddlejob.cli.aws.app import app
 
 from .asked import client, outputs
 

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from paddlejob.cli.aws import app
+from paddlejob.cli.aws.app import app
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial" / "aws.md"
 

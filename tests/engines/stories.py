@@ -83,7 +83,7 @@ async def a_failed_worker_restarts_the_whole_job_once(stage: Stage) -> None:
     await stage.submit(ps=1, workers=2)
     await stage.until(phase="Running")
     before = await stage.pods()
-    await stage.exit("story-worker-1", 3, words="ValueError: no such column")
+    await stage.exit("story-worker-1", 3, message="ValueError: no such column")
     await stage.until(phase="Running", restarts=1, disruptions=0, attempt=2)
     after = await stage.pods()
     assert before.keys() == after.keys()
@@ -96,9 +96,9 @@ async def a_failed_worker_restarts_the_whole_job_once(stage: Stage) -> None:
 async def a_job_that_keeps_failing_fails_and_says_why(stage: Stage) -> None:
     await stage.submit(workers=1, backoffLimit=1)
     await stage.until(phase="Running")
-    await stage.exit("story-worker-0", 7, words="first line\nValueError: no such column")
+    await stage.exit("story-worker-0", 7, message="first line\nValueError: no such column")
     await stage.until(phase="Running", restarts=1)
-    await stage.exit("story-worker-0", 7, words="first line\nValueError: no such column")
+    await stage.exit("story-worker-0", 7, message="first line\nValueError: no such column")
     status = await stage.until(phase="Failed", reason="BackoffLimitExceeded")
     assert "story-worker-0 failed with exit status 7" in status["message"]
     assert "ValueError: no such column" in status["message"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.local.nursery import probe
+from paddlejob.local.sandbox.supervisor import probe
 from tests.launch.pods import get_data, stage
 from tests.support.pdj import Pdj
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.local.nursery import probe
+from paddlejob.local.sandbox.supervisor import probe
 from tests.launch.pods import START_SH, Pod, Stage, get_data, stage, wait_until
 
 SAMPLES = 3000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paddlejob.local.nursery import probe
+from paddlejob.local.sandbox.supervisor import probe
 from tests.support.batch_job import looks_as_in_the_documents
 from tests.support.pdj import Pdj
 

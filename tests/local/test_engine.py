@@ -7,7 +7,7 @@ from typing import Any
 
 from paddlejob.local.changes import change_spec, mark_for_deletion
 from paddlejob.local.engine import LocalEngine
-from paddlejob.local.resources import Machine
+from paddlejob.local.machine.resources import Machine
 from paddlejob.local.store import Store
 from tests.support.builders import document, template
 from tests.support.expecting import until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paddlejob.local.nursery import probe
+from paddlejob.local.sandbox.supervisor import probe
 from tests.support.pdj import Pdj
 
 NAMESPACES, WHY_NOT = probe()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from paddlejob import contract
-from paddlejob.local.images import MAPPING_FILE, read_mapping
-from paddlejob.local.nursery import probe
+from paddlejob.local.runtime.images import MAPPING_FILE, read_mapping
+from paddlejob.local.sandbox.supervisor import probe
 from tests.support.pdj import Pdj
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own-program.md"

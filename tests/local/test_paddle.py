@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.local.images import EXAMPLES
-from paddlejob.local.nursery import probe
-from paddlejob.local.proc import descendants
+from paddlejob.local.machine.proc import descendants
+from paddlejob.local.runtime.images import EXAMPLES
+from paddlejob.local.sandbox.supervisor import probe
 from tests.support.pdj import Pdj, wait
 
 pytest.importorskip("paddle", reason="PaddlePaddle is not installed")

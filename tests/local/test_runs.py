@@ -10,7 +10,7 @@ import time
 
 import yaml
 
-from paddlejob.local.proc import descendants
+from paddlejob.local.machine.proc import descendants
 from paddlejob.local.store import Store
 from tests.support.pdj import START, Pdj, wait
 

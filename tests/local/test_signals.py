@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from paddlejob.local.proc import parents
+from paddlejob.local.machine.proc import parents
 from tests.support.pdj import Pdj
 
 ESCAPES = ["bash", "-c", "setsid sleep 300 & (setsid setsid sleep 300 &) ; sleep 300"]

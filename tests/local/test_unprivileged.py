@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import paddlejob
-from paddlejob.local.proc import environments
-from paddlejob.local.processes import START
+from paddlejob.local.machine.proc import environments
+from paddlejob.local.runtime.processes import START
 
 NOBODY = 65534
 PYTHON = "/usr/bin/python3"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Status
-from paddlejob.plan import Announce, Create, Delete, Kind, Plan, PodPhase, World, plan
+from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, plan
 from tests.support.builders import NOON, all_pods, having, job, pod, world
 from tests.support.model import Model
 
@@ -34,7 +34,7 @@ def strike(model: Model, blow: str, name: str) -> None:
         case "delete":
             model.pods.pop(name, None)
         case "evict":
-            model.change(name, phase=PodPhase.FAILED, disrupted=True, trouble="Evicted")
+            model.change(name, phase=PodPhase.FAILED, disrupted=True, reason="Evicted")
 
 
 async def life(shape: dict, blows: list[tuple[str, str]], crashes: list[int]) -> Model:
@@ -114,7 +114,7 @@ def any_world(draw) -> tuple:
             attempt=draw(st.integers(1, max(1, attempt))),
             deletion_due=draw(st.sampled_from([None, NOON - 60, NOON + 60])),
             disrupted=draw(st.booleans()),
-            trouble=draw(st.sampled_from(["", "Unschedulable", "OOMKilled", "Evicted"])),
+            reason=draw(st.sampled_from(["", "Unschedulable", "OOMKilled", "Evicted"])),
         )
         for role, index in (("ps", 0), ("worker", 0), ("worker", 1))
         if role in made.spec.roles and draw(st.booleans())
@@ -153,5 +153,5 @@ def test_a_settled_world_yields_no_action():
     view = world(*all_pods(settled), environments={1: "uid"})
     first: Plan = plan(settled, view, NOON)
     again = plan(having(settled, first.status), view, NOON)
-    assert not [action for action in again.actions if not isinstance(action, Announce)]
+    assert not [action for action in again.actions if not isinstance(action, RecordEvent)]
     assert again.status == first.status

@@ -49,9 +49,9 @@ class Kubelet:
     async def pod(self, name: str) -> Object:
         return await self._client.get(PODS, name, self._namespace)
 
-    async def exit(self, name: str, code: int, *, reason: str = "", words: str = "") -> None:
+    async def exit(self, name: str, code: int, *, reason: str = "", message: str = "") -> None:
         """The training container ends."""
-        ended = {"exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"), "message": words}
+        ended = {"exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"), "message": message}
         phase = "Succeeded" if code == 0 else "Failed"
         await self.write(name, {"phase": phase, **_state(await self.pod(name), {"terminated": ended})})
 
@@ -112,8 +112,8 @@ class Kubelet:
         if wanted in environments:
             await self.write(name, {"phase": "Running", **_state(pod, {"running": {}})})
         elif not status.get("podIP"):
-            words = f'configmap "{wanted}" not found'
-            waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": words}}
+            message = f'configmap "{wanted}" not found'
+            waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
             number = next(self._addresses)
             address = f"10.9.{number // 250}.{number % 250 + 1}"
             await self.write(

@@ -55,9 +55,9 @@ class LocalStage:
     async def pods(self) -> dict[str, str]:
         return {one["name"]: one["uid"] for one in self._folder.pods() if not one["removed"]}
 
-    async def exit(self, pod: str, code: int, words: str = "") -> None:
+    async def exit(self, pod: str, code: int, message: str = "") -> None:
         uid = (await self._running(pod))[1]
-        (self._strings / f"{pod}.{uid}.end").write_text(json.dumps({"code": code, "words": words}))
+        (self._strings / f"{pod}.{uid}.end").write_text(json.dumps({"code": code, "message": message}))
 
     async def environment(self, pod: str) -> dict[str, str]:
         found: dict[str, str] = json.loads((await self._running(pod))[0].read_text())

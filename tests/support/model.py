@@ -10,11 +10,10 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Role, Status
-from paddlejob.engine.backend import Key, Outdated, Refused, View
+from paddlejob.engine.backend import Key, Outdated, Rejected, View
 from paddlejob.engine.reconcile import Reconciler
 from paddlejob.plan import (
     Action,
-    Announce,
     Create,
     Delete,
     DeleteJob,
@@ -23,6 +22,7 @@ from paddlejob.plan import (
     Pod,
     PodGroup,
     PodPhase,
+    RecordEvent,
     Stop,
     Wake,
     World,
@@ -43,9 +43,9 @@ class Model:
         self.environments: dict[int, dict[str, str]] = {}
         self.services: set[str] = set()
         self.groups: dict[str, PodGroup] = {}
-        self.events: list[Announce] = []
+        self.events: list[RecordEvent] = []
         self.done: list[Action] = []
-        self.refuse: dict[str, Refused] = {}
+        self.refuse: dict[str, Rejected] = {}
         self.gang_scheduler = True
         self.crash_after: int | None = None
         self.kubelet_runs = True
@@ -100,8 +100,8 @@ class Model:
             case Wake(pod, times, at):
                 self.change(pod.name, woken=times, woken_at=at)
             case Stop(pod):
-                self.change(pod.name, stopping=True, phase=PodPhase.FAILED, trouble="DeadlineExceeded")
-            case Announce():
+                self.change(pod.name, stopping=True, phase=PodPhase.FAILED, reason="DeadlineExceeded")
+            case RecordEvent():
                 self.events.append(action)
             case DropFinalizer(name):
                 assert self.job is not None
@@ -171,7 +171,7 @@ class Model:
         for pod in list(self.pods.values()):
             if pod.deleting and self.kubelet_runs:
                 del self.pods[pod.name]
-            elif not pod.address and not pod.trouble:
+            elif not pod.address and not pod.reason:
                 number = int(pod.uid.rsplit("-", 1)[-1])
                 self.change(pod.name, address=f"10.1.0.{number}", node="node-1", phase=PodPhase.WAITING)
             elif pod.phase is PodPhase.WAITING and pod.attempt in self.environments:

@@ -48,8 +48,8 @@ class OperatorStage:
             if one["metadata"]["name"].startswith(f"{self.name}-") and not one["metadata"].get("deletionTimestamp")
         }
 
-    async def exit(self, pod: str, code: int, words: str = "") -> None:
-        await self.kubelet.exit(pod, code, words=words)
+    async def exit(self, pod: str, code: int, message: str = "") -> None:
+        await self.kubelet.exit(pod, code, message=message)
 
     async def environment(self, pod: str) -> dict[str, str]:
         """As the kubelet would compute it."""

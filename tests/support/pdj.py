@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from paddlejob.api.types import Status
-from paddlejob.local.proc import environments
+from paddlejob.local.machine.proc import environments
 from paddlejob.local.store import JobFolder, Store
 
 START = [sys.executable, "-c", "from paddlejob.cli.main import main; main()"]

@@ -18,5 +18,5 @@ word = strings / f"{me}.end"
 while not word.exists():
     time.sleep(0.05)
 ending = json.loads(word.read_text())
-print(ending["words"], flush=True)
+print(ending["message"], flush=True)
 sys.exit(ending["code"])

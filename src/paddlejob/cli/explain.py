@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.place import JobView, PodView
+from paddlejob.cli.humanize import age, lasted, restarts
 from paddlejob.cli.tails import last_lines
-from paddlejob.cli.words import age, lasted, restarts
+from paddlejob.cli.targets.target import JobView, PodView
 
 EVENTS = 8
 LINES = 12

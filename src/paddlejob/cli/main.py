@@ -8,7 +8,6 @@ import importlib
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,35 +26,34 @@ class Verb:
 
 
 VERBS = {
-    "run": Verb("run:command", "Train the jobs of a file on this machine."),
-    "list": Verb("list_jobs:command", "List jobs."),
-    "get": Verb("get:command", "Show a job and its replicas."),
-    "logs": Verb("logs:command", "Print what the replicas of a job have written."),
-    "why": Verb("why:command", "Explain in words how a job is doing, and what to do next."),
-    "scale": Verb("scale:command", "Change the number of workers."),
-    "suspend": Verb("suspend:command", "Stop a job; it can go on later."),
-    "resume": Verb("resume:command", "Let a suspended or interrupted job go on."),
-    "delete": Verb("delete:command", "Delete jobs and end what runs of them."),
-    "init": Verb("init:command", "Write a commented job file to start from."),
-    "doctor": Verb("doctor:command", "Check this machine, and say what to change."),
-    "validate": Verb("validate:command", "Check job files offline."),
-    "plan": Verb("plan:command", "Print the objects that a job would get."),
-    "submit": Verb("submit:command", "Train the jobs of a file on a cluster."),
-    "install": Verb("install:command", "Install the operator in a cluster."),
-    "uninstall": Verb("uninstall:command", "Remove the operator from a cluster."),
-    "convert": Verb("convert:command", "Turn another kind of job into a PaddleJob."),
-    "crd": Verb("crd:command", "Print the CustomResourceDefinition."),
-    "operator": Verb("operator:command", "Run the controller."),
-    "web": Verb("web:command", "Show jobs in a browser."),
-    "data": Verb("data:app", "Split training data, and bring it to where it is read."),
-    "aws": Verb("aws:app", "A cluster on AWS."),
+    "run": Verb("verbs.run:command", "Train the jobs of a file on this machine."),
+    "list": Verb("verbs.list_jobs:command", "List jobs."),
+    "get": Verb("verbs.get:command", "Show a job and its replicas."),
+    "logs": Verb("verbs.logs:command", "Print what the replicas of a job have written."),
+    "why": Verb("verbs.why:command", "Explain in words how a job is doing, and what to do next."),
+    "scale": Verb("verbs.scale:command", "Change the number of workers."),
+    "suspend": Verb("verbs.suspend:command", "Stop a job; it can go on later."),
+    "resume": Verb("verbs.resume:command", "Let a suspended or interrupted job go on."),
+    "delete": Verb("verbs.delete:command", "Delete jobs and end what runs of them."),
+    "init": Verb("verbs.init:command", "Write a commented job file to start from."),
+    "doctor": Verb("verbs.doctor:command", "Check this machine, and say what to change."),
+    "validate": Verb("verbs.validate:command", "Check job files offline."),
+    "plan": Verb("verbs.plan:command", "Print the objects that a job would get."),
+    "submit": Verb("verbs.submit:command", "Train the jobs of a file on a cluster."),
+    "install": Verb("verbs.install:command", "Install the operator in a cluster."),
+    "uninstall": Verb("verbs.uninstall:command", "Remove the operator from a cluster."),
+    "convert": Verb("verbs.convert:command", "Turn another kind of job into a PaddleJob."),
+    "crd": Verb("verbs.crd:command", "Print the CustomResourceDefinition."),
+    "operator": Verb("verbs.operator:command", "Run the controller."),
+    "data": Verb("verbs.data:app", "Split training data, and bring it to where it is read."),
+    "aws": Verb("aws.app:app", "A cluster on AWS."),
 }
-"""In the order of the help. A verb whose module is not there is not shown."""
+"""In the order of the help."""
 
 
 class LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        return verbs()
+        return list(VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """For the help: a command that knows no more than its name and one line."""
@@ -71,15 +69,6 @@ class LazyGroup(TyperGroup):
         if args and (close := difflib.get_close_matches(args[0], self.list_commands(ctx), 1)):
             raise BadInput(f"there is no verb {args[0]}; did you mean `pdj {close[0]}`?")
         return super().resolve_command(ctx, args)
-
-
-def verbs() -> list[str]:
-    return [name for name, verb in VERBS.items() if _exists(verb)]
-
-
-def _exists(verb: Verb) -> bool:
-    module = verb.target.partition(":")[0]
-    return Path(__file__).with_name(f"{module}.py").exists()
 
 
 def load_verb(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from paddlejob.cli.place import JobView, PodView
+from paddlejob.cli.targets.target import JobView, PodView
 from paddlejob.local.pod import without_environment
 
 LONGEST = 300

@@ -20,13 +20,13 @@ class View:
     world: World
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The backend will not make this object as things stand: quota, admission, a name that is taken."""
 
-    def __init__(self, reason: str, words: str) -> None:
+    def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
-        self.words = words
-        super().__init__(words)
+        self.message = message
+        super().__init__(message)
 
 
 class Outdated(Exception):
@@ -41,4 +41,4 @@ class Backend(Protocol):
         """Write the status over the one the job was read with, or raise Outdated."""
 
     async def perform(self, job: PaddleJob, action: Action) -> None:
-        """Carry out one action. Refused is remembered and planned around; other errors are retried."""
+        """Carry out one action. Rejected is remembered and planned around; other errors are retried."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
-from paddlejob.engine.backend import Backend, Key, Outdated, Refused
+from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
 from paddlejob.engine.carry_out import carry_out
-from paddlejob.plan import Action, Create, Refusal, plan
-from paddlejob.plan.refusals import delay
+from paddlejob.plan import Action, Create, Rejection, plan
+from paddlejob.plan.rejections import delay
 from paddlejob.plan.times import earliest
 
 REPORTS_APART = 2.0
@@ -30,7 +30,7 @@ class Memory:
 
     uid: str
     reported: float
-    refusals: dict[str, Refusal] = field(default_factory=dict)
+    rejections: dict[str, Rejection] = field(default_factory=dict)
     outdated: int = 0
     """How many steps in a row were made on an old view."""
 
@@ -52,7 +52,7 @@ class Reconciler:
             return None
         now = self._clock()
         memory = self._memory(key, view.job, now)
-        decided = plan(view.job, replace(view.world, refusals=tuple(memory.refusals.values())), now)
+        decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
         due, not_before = _sorted(decided.actions, memory, now)
         holding = bool(view.world.pods)
         try:
@@ -61,7 +61,7 @@ class Reconciler:
         except Outdated:
             memory.outdated += 1
             return now + min(0.1 * 2.0 ** min(memory.outdated - 2, 20), LONGEST_DELAY) if memory.outdated > 1 else now
-        except Refused:
+        except Rejected:
             return self._clock()
         memory.outdated = 0
         return earliest(decided.wake_at, later, *not_before)
@@ -92,19 +92,19 @@ class Reconciler:
     async def _perform(self, memory: Memory, job: PaddleJob, action: Action, holding: bool) -> None:
         try:
             await self._backend.perform(job, action)
-        except Refused as refused:
+        except Rejected as refused:
             self._remember(memory, job, action, refused, holding)
             raise
-        memory.refusals.pop(_name(action), None)
+        memory.rejections.pop(_name(action), None)
 
-    def _remember(self, memory: Memory, job: PaddleJob, action: Action, refused: Refused, holding: bool) -> None:
+    def _remember(self, memory: Memory, job: PaddleJob, action: Action, refused: Rejected, holding: bool) -> None:
         name, now = _name(action), self._clock()
-        before = memory.refusals.get(name)
+        before = memory.rejections.get(name)
         times = before.times + 1 if before else 1
         due = now + delay(refused.reason, times, holding)
-        memory.refusals[name] = Refusal(name, refused.reason, refused.words, now, due, times)
-        if before is None or before.words != refused.words:
-            log.warning("job %s/%s: %s was refused: %s", job.namespace, job.name, name, refused.words)
+        memory.rejections[name] = Rejection(name, refused.reason, refused.message, now, due, times)
+        if before is None or before.message != refused.message:
+            log.warning("job %s/%s: %s was refused: %s", job.namespace, job.name, name, refused.message)
 
 
 def _name(action: Action) -> str:
@@ -115,11 +115,11 @@ def _sorted(actions: Iterable[Action], memory: Memory, now: float) -> tuple[list
     """Actions to carry out now, and the times of those that were refused a moment ago."""
     due, not_before = [], []
     for action in actions:
-        refusal = memory.refusals.get(_name(action)) if memory.refusals else None
-        if refusal is None or now >= refusal.due:
+        rejection = memory.rejections.get(_name(action)) if memory.rejections else None
+        if rejection is None or now >= rejection.due:
             due.append(action)
         else:
-            not_before.append(refusal.due)
+            not_before.append(rejection.due)
     return due, not_before
 
 

@@ -1,4 +1,4 @@
-"""What a refusal by the API server means: an error of the tree, or a reason to wait and try again."""
+"""What a rejection by the API server means: an error of the tree, or a reason to wait and try again."""
 
 from __future__ import annotations
 

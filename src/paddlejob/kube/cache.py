@@ -48,7 +48,7 @@ class Cache(Generic[T]):
         """Set once the first list is in, or once the resource is known to be absent."""
         self.absent = False
         """Whether the server has no such resource; it is asked again every 30 s."""
-        self.trouble = ""
+        self.reason = ""
         """Why there is no contact at the moment; empty while all is well."""
         self.last_contact = 0.0
         """The time.monotonic() of the last sign of life from the server."""
@@ -167,15 +167,15 @@ class Cache(Generic[T]):
         await asyncio.sleep(ABSENT_PAUSE)
 
     def _in_contact(self) -> None:
-        if self.trouble:
+        if self.reason:
             log.info("%s: in contact again", self.resource)
-        self.trouble = ""
+        self.reason = ""
         self.last_contact = time.monotonic()
 
     def _report(self, trouble: str) -> None:
-        if not self.trouble:
+        if not self.reason:
             log.warning("%s: out of contact, trying again: %s", self.resource, trouble)
-        self.trouble = trouble
+        self.reason = trouble
 
     async def _rest(self) -> None:
         await asyncio.sleep(self._pause * random.uniform(0.5, 1.0))

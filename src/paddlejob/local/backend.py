@@ -15,13 +15,13 @@ from paddlejob.local.kubelet import Kubelet
 from paddlejob.local.store import at_rest
 from paddlejob.plan import (
     Action,
-    Announce,
     Create,
     Delete,
     DeleteJob,
     DropFinalizer,
     Kind,
     PodGroup,
+    RecordEvent,
     Stop,
     Wake,
     World,
@@ -75,7 +75,7 @@ class LocalBackend:
                     kubelet.pods[pod.name].change(woken=times_, woken_at=at)
             case Stop(pod):
                 kubelet.stop(pod.name, pod.uid)
-            case Announce():
+            case RecordEvent():
                 self._announce(kubelet, action)
             case DropFinalizer(name):
                 _drop_finalizer(kubelet, name)
@@ -86,8 +86,8 @@ class LocalBackend:
     def _kubelet(self, job: PaddleJob) -> Kubelet:
         return self.kubelets[(job.namespace, job.name)]
 
-    def _announce(self, kubelet: Kubelet, said: Announce) -> None:
-        event = {"time": times.written(self._clock()), "reason": said.reason, "message": said.message}
+    def _announce(self, kubelet: Kubelet, said: RecordEvent) -> None:
+        event = {"time": times.format(self._clock()), "reason": said.reason, "message": said.message}
         try:
             kubelet.folder.add_event(event | ({"warning": True} if said.warning else {}))
         except OSError as error:

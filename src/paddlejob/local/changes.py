@@ -26,7 +26,7 @@ def mark_for_deletion(folder: JobFolder, now: float) -> None:
     with folder.changing():
         document = folder.document()
         if document and not document["metadata"].get("deletionTimestamp"):
-            metadata = {**document["metadata"], "deletionTimestamp": times.written(now)}
+            metadata = {**document["metadata"], "deletionTimestamp": times.format(now)}
             folder.write_document({**document, "metadata": metadata})
 
 

@@ -14,18 +14,18 @@ from paddlejob.api.types import PaddleJob, Status
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
-from paddlejob.local.addresses import Addresses
 from paddlejob.local.backend import LocalBackend
 from paddlejob.local.changes import change_spec
-from paddlejob.local.claims import Claims
 from paddlejob.local.files import LifeLock
 from paddlejob.local.kubelet import Kubelet
+from paddlejob.local.machine.addresses import Addresses
+from paddlejob.local.machine.allocation import Allocation
+from paddlejob.local.machine.proc import memory_below
+from paddlejob.local.machine.reservations import Reservations
+from paddlejob.local.machine.resources import Machine, this_machine
 from paddlejob.local.options import RunOptions
-from paddlejob.local.outfit import Outfit
-from paddlejob.local.proc import memory_below
-from paddlejob.local.processes import Processes
-from paddlejob.local.resources import Machine, this_machine
-from paddlejob.local.share import Share
+from paddlejob.local.runtime.pod_runtime import PodRuntime
+from paddlejob.local.runtime.processes import Processes
 from paddlejob.local.store import Document, JobFolder, Store, at_rest
 from paddlejob.plan import times
 
@@ -51,7 +51,7 @@ class LocalEngine:
         self._queue: KeyedQueue[Key] = KeyedQueue(rest=REST, on_failure=_complain)
         self._processes = Processes(self._hear, self.lost.set)
         self._addresses = Addresses()
-        self._claims = Claims(self.store, self._machine)
+        self._claims = Reservations(self.store, self._machine)
         self._locks: dict[Key, LifeLock] = {}
         self._resting: dict[Key, asyncio.Event] = {}
         self._written: dict[Key, list[dict[str, Any]]] = {}
@@ -90,8 +90,8 @@ class LocalEngine:
         key = folder.key
         self._locks[key] = lock
         self._resting[key] = asyncio.Event()
-        outfit = Outfit(folder, self.store, self._processes.isolated)
-        share = Share(folder, self._machine, self._addresses, self._claims, outfit.options.overcommit)
+        outfit = PodRuntime(folder, self.store, self._processes.isolated)
+        share = Allocation(folder, self._machine, self._addresses, self._claims, outfit.options.overcommit)
         changed = partial(self._queue.add, key)
         self._backend.kubelets[key] = Kubelet(folder, share, outfit, self._processes, self._clock, changed)
         self._queue.add(key)
@@ -134,7 +134,7 @@ class LocalEngine:
             job = kubelet.folder.job()
             if job is None or at_rest(job):
                 continue
-            event = {"time": times.written(self._clock()), "reason": "Interrupted", "message": why, "warning": True}
+            event = {"time": times.format(self._clock()), "reason": "Interrupted", "message": why, "warning": True}
             try:
                 kubelet.folder.add_event(event)
                 change_spec(kubelet.folder, suspend=True)
@@ -155,7 +155,7 @@ class LocalEngine:
         wake_at = await self._reconciler.step(key)
         if wake_at is not None:
             self._queue.add_after(key, wake_at - self._clock())
-        if any(pod.seen.trouble == "Unschedulable" for pod in kubelet.pods.values()):
+        if any(pod.seen.reason == "Unschedulable" for pod in kubelet.pods.values()):
             self._queue.add_after(key, LOOK_AT_PLACES)
         job = kubelet.folder.job()
         if job is not None:

@@ -11,10 +11,10 @@ from typing import Any
 from paddlejob.api.types import PaddleJob
 from paddlejob.engine.backend import Key
 from paddlejob.errors import PaddleJobError
-from paddlejob.local.outfit import Outfit
+from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.pod import LocalPod, ended_phase, last_words, new_pod
-from paddlejob.local.processes import Processes
-from paddlejob.local.share import Share
+from paddlejob.local.runtime.pod_runtime import PodRuntime
+from paddlejob.local.runtime.processes import Processes
 from paddlejob.local.store import JobFolder
 from paddlejob.plan import PodPhase
 
@@ -30,8 +30,8 @@ class Kubelet:
     def __init__(
         self,
         folder: JobFolder,
-        share: Share,
-        outfit: Outfit,
+        share: Allocation,
+        outfit: PodRuntime,
         processes: Processes,
         clock: Callable[[], float],
         changed: Callable[[], None],
@@ -72,10 +72,10 @@ class Kubelet:
         for pod in unplaced:
             if not missing:
                 address = self.share.addresses.take()
-                pod.change(address=address, node=self.share.machine.name, trouble="", words="")
+                pod.change(address=address, node=self.share.machine.name, reason="", message="")
                 self._prepare(pod)
-            elif pod.seen.words != missing:
-                pod.change(trouble="Unschedulable", words=missing)
+            elif pod.seen.message != missing:
+                pod.change(reason="Unschedulable", message=missing)
                 self._tell(pod)
 
     def publish(self, name: str, attempt: int, variables: dict[str, str]) -> None:
@@ -164,7 +164,7 @@ class Kubelet:
     def _finish(self, pod: LocalPod, code: int | None, trouble: str, words: str) -> None:
         pod.ended = self._clock()
         phase = PodPhase.FAILED if code is None else ended_phase(code)
-        pod.change(phase=phase, exit_code=code, trouble=trouble, words=words)
+        pod.change(phase=phase, exit_code=code, reason=trouble, message=words)
         self._tell(pod)
         self._changed()
 

@@ -10,8 +10,8 @@ from typing import Any
 from paddlejob import contract
 from paddlejob.api.types import Role
 from paddlejob.engine.backend import Key
-from paddlejob.local.resources import amount
-from paddlejob.local.volumes import Source
+from paddlejob.local.machine.resources import amount
+from paddlejob.local.runtime.volumes import Source
 from paddlejob.plan import Pod, PodPhase, times
 from paddlejob.plan.training import training_container
 
@@ -80,11 +80,11 @@ class LocalPod:
             "state": self._state(),
             "address": self.seen.address,
             "exitCode": self.seen.exit_code,
-            "trouble": self.seen.trouble,
-            "words": self.seen.words,
+            "reason": self.seen.reason,
+            "message": self.seen.message,
             "pid": self.alive.get(self.main["name"], 0),
-            "started": self.started and times.written(self.started),
-            "ended": self.ended and times.written(self.ended),
+            "started": self.started and times.format(self.started),
+            "ended": self.ended and times.format(self.ended),
             "log": str(log),
         }
 

@@ -161,7 +161,7 @@ class Store:
             "namespace": folder.key[0],
             "uid": str(uuid.uuid4()),
             "generation": 1,
-            "creationTimestamp": times.written(now),
+            "creationTimestamp": times.format(now),
         }
         folder.write_status(Status())
         write_json(folder.path / "run.json", options.to_json())
@@ -177,7 +177,7 @@ class Store:
 
 def _expired(job: PaddleJob, now: float) -> bool:
     ttl = job.spec.ttlSecondsAfterFinished
-    return ttl is not None and now >= times.read(job.status.completionTime) + ttl
+    return ttl is not None and now >= times.parse(job.status.completionTime) + ttl
 
 
 def at_rest(job: PaddleJob) -> bool:

@@ -8,30 +8,30 @@ from typing import Any, Literal
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Status
-from paddlejob.engine.backend import Key, Outdated, Refused, View
+from paddlejob.engine.backend import Key, Outdated, Rejected, View
 from paddlejob.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import Recorder
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Resource
-from paddlejob.operator import digest
+from paddlejob.operator import transform as digest
 from paddlejob.operator.caches import Caches
 from paddlejob.operator.resources import PADDLEJOBS, POD_GROUPS
 from paddlejob.plan import (
     Action,
-    Announce,
     Create,
     Delete,
     DeleteJob,
     DropFinalizer,
     Kind,
     Pod,
+    RecordEvent,
     Stop,
     Wake,
     World,
 )
-from paddlejob.plan.refusals import GOING, NAME_TAKEN
+from paddlejob.plan.rejections import GOING, NAME_TAKEN
 
-NOT_A_REFUSAL = (401, 404, 409, 410, 429, 503, 504)
+NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
 """Answers that say nothing about the object: it may well be taken in a moment. 400 and 500 are webhooks'."""
 RESOURCES: dict[Kind, Resource] = {
     Kind.POD: PODS,
@@ -102,7 +102,7 @@ class KubeBackend:
                 await self._patch_pod(job, pod, {"metadata": {"annotations": note}})
             case Stop(pod):
                 await self._patch_pod(job, pod, {"spec": {"activeDeadlineSeconds": 1}})
-            case Announce(reason, message, warning):
+            case RecordEvent(reason, message, warning):
                 self._record(job, reason, message, "Warning" if warning else "Normal")
             case DropFinalizer(name):
                 await self._drop_finalizer(job, name)
@@ -121,8 +121,8 @@ class KubeBackend:
         except AlreadyExists:
             await self._accept_existing(job, action, resource)
         except ApiError as error:
-            if error.code not in NOT_A_REFUSAL:
-                raise Refused(error.reason, error.message) from error
+            if error.code not in NOT_A_REJECTION:
+                raise Rejected(error.reason, error.message) from error
             raise
 
     async def _accept_existing(self, job: PaddleJob, action: Create, resource: Resource) -> None:
@@ -135,7 +135,7 @@ class KubeBackend:
             raise _of_another(job, action, found)
         if (found["metadata"].get("labels") or {}).get(contract.LABEL_JOB) != job.name:
             words = "it was made for this job, but lacks its labels; delete it, and it is made anew"
-            raise Refused(NAME_TAKEN, words)
+            raise Rejected(NAME_TAKEN, words)
         self._caches.learn(resource, found)
         wanted = digest.attempt_of(action.manifest)
         if found["metadata"].get("deletionTimestamp") or digest.attempt_of(found) != wanted:
@@ -181,15 +181,15 @@ class KubeBackend:
         except (NotFound, Conflict):
             return
         except ApiError as error:
-            raise Refused(error.reason, error.message) from error
+            raise Rejected(error.reason, error.message) from error
 
 
-def _of_another(job: PaddleJob, action: Create, found: dict[str, Any]) -> Refused:
+def _of_another(job: PaddleJob, action: Create, found: dict[str, Any]) -> Rejected:
     """Of an earlier job of the same name, it goes by itself; else somebody has to decide."""
     references = found["metadata"].get("ownerReferences") or []
     former = any(digest.is_ours(one) and one["name"] == job.name for one in references)
     words = f"a {action.kind} {action.name} is there, owned by {_owner_words(found)}"
-    return Refused(GOING if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, words)
+    return Rejected(GOING if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, words)
 
 
 def _owner_words(found: dict[str, Any]) -> str:

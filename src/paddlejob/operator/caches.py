@@ -12,9 +12,9 @@ from paddlejob.engine.backend import Key
 from paddlejob.kube.cache import Cache
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Resource
-from paddlejob.operator import digest
-from paddlejob.operator.digest import Owned
+from paddlejob.operator import transform as digest
 from paddlejob.operator.resources import PADDLEJOBS, POD_GROUPS
+from paddlejob.operator.transform import Owned
 from paddlejob.plan import Pod, PodGroup
 
 

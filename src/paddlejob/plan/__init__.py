@@ -6,22 +6,21 @@ one policy. What belongs here: decisions. What does not: how a pod is made to ex
 
 from paddlejob.plan.actions import (
     Action,
-    Announce,
     Create,
     Delete,
     DeleteJob,
     DropFinalizer,
     Kind,
     Plan,
+    RecordEvent,
     Stop,
     Wake,
 )
 from paddlejob.plan.planner import plan
-from paddlejob.plan.world import Pod, PodGroup, PodPhase, Refusal, World
+from paddlejob.plan.world import Pod, PodGroup, PodPhase, Rejection, World
 
 __all__ = [
     "Action",
-    "Announce",
     "Create",
     "Delete",
     "DeleteJob",
@@ -31,7 +30,8 @@ __all__ = [
     "Pod",
     "PodGroup",
     "PodPhase",
-    "Refusal",
+    "RecordEvent",
+    "Rejection",
     "Stop",
     "Wake",
     "World",

@@ -55,7 +55,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Announce:
+class RecordEvent:
     """Tell people, as an event on the job."""
 
     reason: str
@@ -75,7 +75,7 @@ class DeleteJob:
     because: str
 
 
-Action = Create | Delete | Wake | Stop | Announce | DropFinalizer | DeleteJob
+Action = Create | Delete | Wake | Stop | RecordEvent | DropFinalizer | DeleteJob
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Intranet, Phase, Role
-from paddlejob.plan import environment, gang, names, network, reasons, refusals, release, times
-from paddlejob.plan.actions import Action, Announce, Create, Delete, Kind, Plan, Wake
+from paddlejob.plan import environment, gang, names, network, reasons, release, times
+from paddlejob.plan import rejections as rejections
+from paddlejob.plan.actions import Action, Create, Delete, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.causes import Cause
 from paddlejob.plan.manifest import overridden, pod_manifest
 from paddlejob.plan.rebuild import rebuild
 from paddlejob.plan.report import reported
 from paddlejob.plan.settle import fail
-from paddlejob.plan.situation import Situation
+from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
 WAKE_AGAIN = 3.0
@@ -18,7 +19,7 @@ WAKES = 2
 FINALIZER_PATIENCE = 60.0
 
 
-def refuse_incomplete(s: Situation) -> Plan | None:
+def refuse_incomplete(s: Snapshot) -> Plan | None:
     """A job without workers: none is let in, but one may have been stored before our CRD was there."""
     if Role.WORKER in s.job.spec.roles:
         return None
@@ -27,13 +28,13 @@ def refuse_incomplete(s: Situation) -> Plan | None:
     )
 
 
-def refuse_oversized(s: Situation) -> Plan | None:
+def refuse_oversized(s: Snapshot) -> Plan | None:
     """An environment that no process could be started with is refused before the first pod is made."""
     message = environment.too_large(s.job, s.status.attempt)
     return fail(s, Cause("EnvironmentTooLarge", message)) if message else None
 
 
-def clear_stale(s: Situation) -> Plan | None:
+def clear_stale(s: Snapshot) -> Plan | None:
     """Pods of an earlier attempt bear the names that the current one needs."""
     if not s.stale:
         return None
@@ -44,7 +45,7 @@ def clear_stale(s: Situation) -> Plan | None:
     return Plan(status, tuple(deletes))
 
 
-def _will_not_go(s: Situation) -> reasons.Reason | None:
+def _will_not_go(s: Snapshot) -> reasons.Reason | None:
     """A pod that should have been gone long ago, by force even, is held by a finalizer."""
     for pod in s.stale:
         if pod.deletion_due is not None and s.now > pod.deletion_due + FINALIZER_PATIENCE:
@@ -55,7 +56,7 @@ def _will_not_go(s: Situation) -> reasons.Reason | None:
     return None
 
 
-def rebuild_changed(s: Situation) -> Plan | None:
+def rebuild_changed(s: Snapshot) -> Plan | None:
     """Workers were scaled, or a template was changed: the pods are built anew, and that counts as no restart."""
     if all(names.is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()}):
         return None
@@ -63,32 +64,32 @@ def rebuild_changed(s: Situation) -> Plan | None:
     return rebuild(s, cause, because="the spec was changed", delay=0)
 
 
-def wait_for_restart(s: Situation) -> Plan | None:
+def wait_for_restart(s: Snapshot) -> Plan | None:
     if not s.status.nextRestartTime or s.current:
         return None
-    begins = times.read(s.status.nextRestartTime)
+    begins = times.parse(s.status.nextRestartTime)
     if s.now >= begins:
         return None
     return Plan(reported(s, Phase.RESTARTING, s.status.reason, s.status.message), (), begins)
 
 
-def fill_missing(s: Situation) -> Plan | None:
-    """Create what is not there, Services and servers first; after a refusal, not at once again."""
+def fill_missing(s: Snapshot) -> Plan | None:
+    """Create what is not there, Services and servers first; after a rejection, not at once again."""
     if not s.missing:
         return None
-    refusal = max(s.world.refusals, key=lambda one: one.at, default=None)
-    if refusal is None:
+    rejection = max(s.world.rejections, key=lambda one: one.at, default=None)
+    if rejection is None:
         reason, message = "PodsNotReady", "pods are being created"
     else:
-        reason, message = refusals.told(refusal)
+        reason, message = rejections.told(rejection)
     phase = Phase.RESTARTING if s.status.phase is Phase.RESTARTING else Phase.PENDING
     status = reported(s, phase, reason, message)
-    if refusal and s.now < refusal.due:
-        return Plan(status, (), times.earliest(refusal.due, release.due(s)))
+    if rejection and s.now < rejection.due:
+        return Plan(status, (), times.earliest(rejection.due, release.due(s)))
     return Plan(status, (*missing_services(s), *_create_pods(s), *_warn_overridden(s)))
 
 
-def missing_services(s: Situation) -> list[Action]:
+def missing_services(s: Snapshot) -> list[Action]:
     if not _by_name(s):
         return []
     return [
@@ -98,7 +99,7 @@ def missing_services(s: Situation) -> list[Action]:
     ]
 
 
-def _create_pods(s: Situation) -> list[Action]:
+def _create_pods(s: Snapshot) -> list[Action]:
     group = gang.group(s) if gang.wanted(s.job) else None
     build = names.build_mark(s.job)
     return [
@@ -111,13 +112,13 @@ def _create_pods(s: Situation) -> list[Action]:
     ]
 
 
-def _warn_overridden(s: Situation) -> list[Action]:
+def _warn_overridden(s: Snapshot) -> list[Action]:
     """Said once, when the job is first built."""
     if s.job.status.phase is not None:
         return []
     found = {role: overridden(s.job, role) for role in s.job.spec.roles}
     return [
-        Announce(
+        RecordEvent(
             "EnvironmentOverridden",
             f"the template of {role} sets {', '.join(given)} itself; its values are used instead of ours",
             warning=True,
@@ -127,7 +128,7 @@ def _warn_overridden(s: Situation) -> list[Action]:
     ]
 
 
-def open_gate(s: Situation) -> Plan | None:
+def open_start_barrier(s: Snapshot) -> Plan | None:
     """Publish the environment once every pod has an address and waits for it, or runs."""
     if s.published and s.status.attempt in s.world.environments:
         return None
@@ -141,8 +142,8 @@ def open_gate(s: Situation) -> Plan | None:
     variables = environment.of_attempt(s.job, s.status.attempt, addresses)
     manifest = environment.config_map(s.job, s.status.attempt, variables)
     name = names.environment(s.job, s.status.attempt)
-    refusal = s.world.refusal_of(name)
-    reason, message = refusals.told(refusal) if refusal else ("Starting", "all pods are ready; training starts")
+    rejection = s.world.rejection_of(name)
+    reason, message = rejections.told(rejection) if rejection else ("Starting", "all pods are ready; training starts")
     status = reported(
         s,
         Phase.STARTING,
@@ -161,24 +162,24 @@ def _going(pod: Pod) -> bool:
     return pod.deleting or pod.disrupted
 
 
-def _warn_six(s: Situation, variables: dict[str, str]) -> list[Action]:
+def _warn_six(s: Snapshot, variables: dict[str, str]) -> list[Action]:
     if "[" not in variables["PADDLE_TRAINER_ENDPOINTS"]:
         return []
     message = "pods have IPv6 addresses, which Paddle cannot take apart from a port; use intranet: Service"
-    return [Announce("IPv6Addresses", message, warning=True)]
+    return [RecordEvent("IPv6Addresses", message, warning=True)]
 
 
-def _hold(s: Situation) -> Plan:
+def _hold(s: Snapshot) -> Plan:
     phase = Phase.RESTARTING if s.status.phase is Phase.RESTARTING else Phase.PENDING
     waits = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
     reason, message = reasons.waiting(s) or (
         "PodsNotReady", f"{waits} of {len(s.slots)} pods are not ready to start yet"
     )  # fmt: skip
-    unplaced = any(pod.trouble == "Unschedulable" for pod in s.current.values())
+    unplaced = any(pod.reason == "Unschedulable" for pod in s.current.values())
     return Plan(reported(s, phase, reason, message), (), release.due(s) if unplaced else None)
 
 
-def watch_training(s: Situation) -> Plan:
+def watch_training(s: Snapshot) -> Plan:
     """Published: see that every pod starts, and say where the job stands."""
     pods = s.current.values()
     open_pods = [pod for pod in pods if not pod.ended]
@@ -194,10 +195,10 @@ def watch_training(s: Situation) -> Plan:
     return Plan(reported(s, phase or Phase.STARTING, reason, message), tuple(wakes), wake_at)
 
 
-def _progress(s: Situation) -> str:
+def _progress(s: Snapshot) -> str:
     workers, done = s.job.spec.roles[Role.WORKER].replicas, len(s.succeeded_workers)
     return f"{done} of {workers} workers have finished" if done else "all pods train"
 
 
-def _by_name(s: Situation) -> bool:
+def _by_name(s: Snapshot) -> bool:
     return s.job.spec.intranet is Intranet.SERVICE

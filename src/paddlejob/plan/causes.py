@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from paddlejob.api.types import Role
 from paddlejob.plan import names
-from paddlejob.plan.situation import Situation
+from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
 WORDS_LIMIT = 1200
@@ -23,11 +23,11 @@ class Cause:
         return self.message.partition("\n")[0]
 
 
-def disruption(s: Situation) -> Cause | None:
+def disruption(s: Snapshot) -> Cause | None:
     """An eviction, a lost node, a deletion by someone else. It outranks failures: peers of a lost pod fail too."""
     for pod in _undone(s):
         if pod.disrupted and (s.published or pod.phase is PodPhase.FAILED):
-            return Cause(pod.trouble or "Evicted", _disrupted(pod))
+            return Cause(pod.reason or "Evicted", _disrupted(pod))
         if pod.deleting and s.published:
             return Cause("PodDeleted", f"pod {pod.name} was deleted by someone else")
     if s.published and s.missing:
@@ -36,24 +36,24 @@ def disruption(s: Situation) -> Cause | None:
     return None
 
 
-def _undone(s: Situation) -> list[Pod]:
+def _undone(s: Snapshot) -> list[Pod]:
     """Without the workers that have succeeded: nothing that happens to their pods matters any more."""
     done = s.succeeded_workers
     return [pod for pod in s.current.values() if pod.role is not Role.WORKER or pod.index not in done]
 
 
 def _disrupted(pod: Pod) -> str:
-    match pod.trouble:
+    match pod.reason:
         case "Evicted":
-            return f"pod {pod.name} was evicted from node {pod.node}: {pod.words or 'no reason given'}"
+            return f"pod {pod.name} was evicted from node {pod.node}: {pod.message or 'no reason given'}"
         case "Preempted":
-            return f"pod {pod.name} was preempted by a pod of higher priority: {pod.words}"
+            return f"pod {pod.name} was preempted by a pod of higher priority: {pod.message}"
         case "NodeLost":
-            return f"node {pod.node} was lost with pod {pod.name} on it: {pod.words}"
-    return f"pod {pod.name} was disrupted ({pod.trouble}): {pod.words}"
+            return f"node {pod.node} was lost with pod {pod.name} on it: {pod.message}"
+    return f"pod {pod.name} was disrupted ({pod.reason}): {pod.message}"
 
 
-def failure(s: Situation) -> Cause | None:
+def failure(s: Snapshot) -> Cause | None:
     """A program that failed, or a server that exited at all while workers still train."""
     failed = [pod for pod in _undone(s) if pod.phase is PodPhase.FAILED]
     if failed:
@@ -61,32 +61,32 @@ def failure(s: Situation) -> Cause | None:
     for pod in s.current.values():
         if pod.role is Role.PS and pod.phase is PodPhase.SUCCEEDED:
             message = f"server {pod.name} exited with status 0 while workers still trained; see its log"
-            return Cause("ServerExited", message + _quoted(pod.words))
+            return Cause("ServerExited", message + _quoted(pod.message))
     return None
 
 
 def _tells_most(pod: Pod) -> tuple[bool, bool, int, int]:
     """Out of memory first, then who has something to say; a collective peer's 250 only echoes another's failure."""
     return (
-        pod.trouble != "OOMKilled",
-        pod.exit_code in (250, 247) or not pod.words,
+        pod.reason != "OOMKilled",
+        pod.exit_code in (250, 247) or not pod.message,
         pod.role is Role.PS,
         pod.index,
     )
 
 
 def _failed(pod: Pod) -> Cause:
-    if pod.trouble == "OOMKilled":
+    if pod.reason == "OOMKilled":
         message = (
             f"{pod.name} ran out of memory and was killed; raise resources.limits.memory in the template of "
             f"{pod.role}, or use a smaller batch"
         )
-        return Cause("OutOfMemory", message + _quoted(pod.words))
-    if pod.trouble == "StartError":
-        message = f"{pod.name} could not start: {pod.words[:300]}; correct command or image"
+        return Cause("OutOfMemory", message + _quoted(pod.message))
+    if pod.reason == "StartError":
+        message = f"{pod.name} could not start: {pod.message[:300]}; correct command or image"
         return Cause("StartError", message)
-    status = f"exit status {pod.exit_code}" if pod.exit_code is not None else pod.trouble or "no exit status"
-    return Cause("ProgramFailed", f"{pod.name} failed with {status}; see its log" + _quoted(pod.words))
+    status = f"exit status {pod.exit_code}" if pod.exit_code is not None else pod.reason or "no exit status"
+    return Cause("ProgramFailed", f"{pod.name} failed with {status}; see its log" + _quoted(pod.message))
 
 
 def _quoted(words: str) -> str:

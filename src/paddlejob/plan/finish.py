@@ -6,7 +6,7 @@ from paddlejob.api.types import CleanPodPolicy, Phase
 from paddlejob.plan import gang, times
 from paddlejob.plan.actions import Action, Delete, DeleteJob, Kind, Plan, Stop
 from paddlejob.plan.report import reported
-from paddlejob.plan.situation import Situation
+from paddlejob.plan.snapshot import Snapshot
 
 DELETES = {
     Phase.COMPLETED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
@@ -14,7 +14,7 @@ DELETES = {
 }
 
 
-def tidy_finished(s: Situation) -> Plan | None:
+def tidy_finished(s: Snapshot) -> Plan | None:
     """A finished job stays finished, whatever happens to its pods."""
     if not s.status.finished:
         return None
@@ -23,13 +23,13 @@ def tidy_finished(s: Situation) -> Plan | None:
     ttl = s.job.spec.ttlSecondsAfterFinished
     if ttl is None:
         return Plan(status, clean_up(s, s.status.phase))
-    ends = times.read(s.status.completionTime) + ttl
+    ends = times.parse(s.status.completionTime) + ttl
     if s.now >= ends:
         return Plan(s.job.status, (DeleteJob(f"it ended more than {ttl} s ago (ttlSecondsAfterFinished)"),))
     return Plan(status, clean_up(s, s.status.phase), ends)
 
 
-def clean_up(s: Situation, phase: Phase) -> tuple[Action, ...]:
+def clean_up(s: Snapshot, phase: Phase) -> tuple[Action, ...]:
     """Delete what the policy says. Of a failed job, what stays is stopped, so that its logs can be read."""
     leave_gang = tuple(gang.leave(s))
     if s.job.spec.clean in DELETES[phase]:

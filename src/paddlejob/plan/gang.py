@@ -10,10 +10,11 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase
-from paddlejob.plan import names, refusals, times
+from paddlejob.plan import names, times
+from paddlejob.plan import rejections as rejections
 from paddlejob.plan.actions import Action, Create, Delete, Kind, Plan
 from paddlejob.plan.report import reported
-from paddlejob.plan.situation import Situation
+from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import PodGroup
 
 USER_GROUP_SECONDS = 5.0
@@ -25,14 +26,14 @@ def wanted(job: PaddleJob) -> bool:
     return job.spec.schedulingPolicy is not None or contract.VOLCANO_SCHEDULER in named
 
 
-def group(s: Situation) -> PodGroup | None:
+def group(s: Snapshot) -> PodGroup | None:
     """The group in use: ours if there is one, else the user's."""
     by_name = {one.name: one for one in s.world.pod_groups}
     ours = by_name.get(names.pod_group(s.job))
     return ours if ours and ours.ours else by_name.get(s.job.name)
 
 
-def wait_for_gang(s: Situation) -> Plan | None:
+def wait_for_gang(s: Snapshot) -> Plan | None:
     """Before pods are created. A job that has all its pods needs no group any more."""
     if not wanted(s.job) or not s.missing:
         return None
@@ -48,22 +49,22 @@ def wait_for_gang(s: Situation) -> Plan | None:
             "remove schedulerName: volcano and schedulingPolicy from the job"
         )
         return Plan(reported(s, _waiting_phase(s), "VolcanoMissing", message), (), s.now + 30)
-    patience = times.read(s.job.metadata.creationTimestamp or times.written(s.now)) + USER_GROUP_SECONDS
+    patience = times.parse(s.job.metadata.creationTimestamp or times.format(s.now)) + USER_GROUP_SECONDS
     if s.job.spec.schedulingPolicy is None and s.now < patience:
         status = reported(s, _waiting_phase(s), "WaitingForPodGroup", f"looking for a PodGroup {s.job.name}")
         return Plan(status, (), patience)
     name = names.pod_group(s.job)
-    refusal = s.world.refusal_of(name)
-    reason, message = refusals.told(refusal) if refusal else ("Created", "the pod group is being created")
+    rejection = s.world.rejection_of(name)
+    reason, message = rejections.told(rejection) if rejection else ("Created", "the pod group is being created")
     status = reported(s, _waiting_phase(s), reason, message)
     return Plan(status, (Create(Kind.POD_GROUP, name, manifest(s.job)),), s.now + 5)
 
 
-def _waiting_phase(s: Situation) -> Phase:
+def _waiting_phase(s: Snapshot) -> Phase:
     return s.status.phase if s.status.phase is Phase.RESTARTING else Phase.PENDING
 
 
-def leave(s: Situation) -> list[Action]:
+def leave(s: Snapshot) -> list[Action]:
     """Our own group holds resources of its queue, so it goes when the pods do."""
     return [
         Delete(Kind.POD_GROUP, one.name, one.uid, "the job no longer runs") for one in s.world.pod_groups if one.ours

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from itertools import groupby
 
 
-def written(indexes: Iterable[int]) -> str:
+def format(indexes: Iterable[int]) -> str:
     ordered = enumerate(sorted(set(indexes)))
     runs = [[index for _, index in run] for _, run in groupby(ordered, key=lambda pair: pair[1] - pair[0])]
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def read(text: str) -> frozenset[int]:
+def parse(text: str) -> frozenset[int]:
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

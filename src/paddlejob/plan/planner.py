@@ -7,12 +7,12 @@ from dataclasses import replace
 from paddlejob import contract
 from paddlejob.api.types import Intranet, PaddleJob, Phase
 from paddlejob.plan import names, times
-from paddlejob.plan.actions import Action, Announce, Delete, DropFinalizer, Kind, Plan
+from paddlejob.plan.actions import Action, Delete, DropFinalizer, Kind, Plan, RecordEvent
 from paddlejob.plan.build import (
     clear_stale,
     fill_missing,
     missing_services,
-    open_gate,
+    open_start_barrier,
     rebuild_changed,
     refuse_incomplete,
     refuse_oversized,
@@ -23,7 +23,7 @@ from paddlejob.plan.finish import tidy_finished
 from paddlejob.plan.gang import wait_for_gang
 from paddlejob.plan.release import release_half_created, release_half_placed
 from paddlejob.plan.settle import deadline, end_overdue, settle_disruption, settle_failure, settle_success
-from paddlejob.plan.situation import Situation, look
+from paddlejob.plan.snapshot import Snapshot, look
 from paddlejob.plan.suspend import hold_suspended
 from paddlejob.plan.world import World
 
@@ -54,13 +54,13 @@ def plan(job: PaddleJob, world: World, now: float) -> Plan:
         or release_half_created(s)
         or fill_missing(s)
         or release_half_placed(s)
-        or open_gate(s)
+        or open_start_barrier(s)
         or watch_training(s)
     )
     return _with_chores(s, decided)
 
 
-def _with_chores(s: Situation, decided: Plan) -> Plan:
+def _with_chores(s: Snapshot, decided: Plan) -> Plan:
     overdue = [pod.deletion_due + FORCE_AFTER for pod in s.world.pods if pod.deletion_due is not None]
     chores = [
         *_force_overdue(s),
@@ -73,16 +73,16 @@ def _with_chores(s: Situation, decided: Plan) -> Plan:
     return replace(decided, actions=(*decided.actions, *chores), wake_at=wake_at)
 
 
-def _announce_trouble(s: Situation, decided: Plan) -> list[Action]:
+def _announce_trouble(s: Snapshot, decided: Plan) -> list[Action]:
     """A new reason why the job does not run is an event too, unless the decision has told it already."""
     reason = decided.status.reason
-    told = any(isinstance(action, Announce) and action.reason == reason for action in decided.actions)
+    told = any(isinstance(action, RecordEvent) and action.reason == reason for action in decided.actions)
     if told or reason == s.job.status.reason or reason in UNEVENTFUL or decided.status.finished:
         return []
-    return [Announce(reason, decided.status.message, warning=True)]
+    return [RecordEvent(reason, decided.status.message, warning=True)]
 
 
-def _force_overdue(s: Situation) -> list[Action]:
+def _force_overdue(s: Snapshot) -> list[Action]:
     return [
         Delete(Kind.POD, pod.name, pod.uid, "its node does not answer", force=True)
         for pod in s.world.pods
@@ -90,7 +90,7 @@ def _force_overdue(s: Situation) -> list[Action]:
     ]
 
 
-def _remove_leftovers(s: Situation, decided: Plan) -> list[Action]:
+def _remove_leftovers(s: Snapshot, decided: Plan) -> list[Action]:
     """Environments of earlier attempts, and Services of replicas that are no longer wanted."""
     old = [attempt for attempt in sorted(s.world.environments) if attempt < decided.status.attempt]
     gone: list[Action] = [
@@ -109,7 +109,7 @@ def _remove_leftovers(s: Situation, decided: Plan) -> list[Action]:
     return gone
 
 
-def _restore_services(s: Situation, decided: Plan) -> list[Action]:
+def _restore_services(s: Snapshot, decided: Plan) -> list[Action]:
     """One that somebody deleted; while pods are missing they are made anyway."""
     ends = decided.status.finished or decided.status.phase is Phase.SUSPENDED
     return [] if ends or s.missing or s.stale else missing_services(s)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from paddlejob.api.types import Condition, Phase, Role, RoleStatus, Status
 from paddlejob.plan import indexes, names, times
-from paddlejob.plan.situation import Situation
+from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import PodPhase
 
 MESSAGE_LIMIT = 2000
 CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUSPENDED, Phase.COMPLETED, Phase.FAILED)
 
 
-def reported(s: Situation, phase: Phase, reason: str, message: str, **changes: object) -> Status:
+def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: object) -> Status:
     """The status with a new phase. Counts are those of the attempt that the status then names."""
     after = s.reporting(phase=phase, reason=reason, message=message[:MESSAGE_LIMIT], **changes)
     counts = {role.value: _counted(after, role) for role in after.job.spec.roles}
@@ -24,7 +24,7 @@ def reported(s: Situation, phase: Phase, reason: str, message: str, **changes: o
     )
 
 
-def _counted(s: Situation, role: Role) -> RoleStatus:
+def _counted(s: Snapshot, role: Role) -> RoleStatus:
     wanted = s.job.spec.roles[role].replicas
     phases = [pod.phase for pod in s.current.values() if pod.role is role]
     running = phases.count(PodPhase.RUNNING)
@@ -36,7 +36,7 @@ def _counted(s: Situation, role: Role) -> RoleStatus:
         succeeded=max(phases.count(PodPhase.SUCCEEDED), len(finished)),
         failed=phases.count(PodPhase.FAILED),
         ready=f"{running}/{wanted}",
-        finished=indexes.written(finished),
+        finished=indexes.format(finished),
     )
 
 
@@ -51,7 +51,7 @@ def _conditions(status: Status, now: float) -> tuple[Condition, ...]:
         if before and before.status == value and (not true or before.reason == status.reason):
             found.append(before)
             continue
-        since = before.lastTransitionTime if before and before.status == value else times.written(now)
+        since = before.lastTransitionTime if before and before.status == value else times.format(now)
         found.append(
             Condition(type=type_, status=value, reason=status.reason, message=status.message, lastTransitionTime=since)
         )

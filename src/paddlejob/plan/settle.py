@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
 from paddlejob.plan import causes, times
-from paddlejob.plan.actions import Announce, Plan
+from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.causes import Cause
 from paddlejob.plan.finish import clean_up
 from paddlejob.plan.rebuild import backoff, rebuild
 from paddlejob.plan.report import reported
-from paddlejob.plan.situation import Situation
+from paddlejob.plan.snapshot import Snapshot
 
 
-def settle_success(s: Situation) -> Plan | None:
+def settle_success(s: Snapshot) -> Plan | None:
     """Complete when every worker has succeeded; servers do not count."""
     workers = s.job.spec.roles[Role.WORKER].replicas
     if len([index for index in s.succeeded_workers if index < workers]) < workers:
         return None
     message = f"all {workers} workers succeeded" if workers > 1 else "the worker succeeded"
-    status = reported(s, Phase.COMPLETED, "Completed", message, completionTime=times.written(s.now))
-    return Plan(status, (*clean_up(s, Phase.COMPLETED), Announce("Completed", message)))
+    status = reported(s, Phase.COMPLETED, "Completed", message, completionTime=times.format(s.now))
+    return Plan(status, (*clean_up(s, Phase.COMPLETED), RecordEvent("Completed", message)))
 
 
-def settle_disruption(s: Situation) -> Plan | None:
+def settle_disruption(s: Snapshot) -> Plan | None:
     cause = causes.disruption(s)
     if cause is None:
         return None
@@ -32,7 +32,7 @@ def settle_disruption(s: Situation) -> Plan | None:
     return rebuild(s, told, because=f"disruption {count}", delay=delay, disruptions=count)
 
 
-def settle_failure(s: Situation) -> Plan | None:
+def settle_failure(s: Snapshot) -> Plan | None:
     cause = causes.failure(s)
     if cause is None:
         return None
@@ -48,13 +48,13 @@ def settle_failure(s: Situation) -> Plan | None:
     return rebuild(s, told, because=f"restart {count}", delay=delay, restarts=count)
 
 
-def _exhausted(s: Situation, cause: Cause) -> Cause:
+def _exhausted(s: Snapshot, cause: Cause) -> Cause:
     times_failed = s.status.restarts + 1
     often = f"{times_failed} times" if times_failed > 1 else "once"
     return Cause("BackoffLimitExceeded", f"failed {often}, backoffLimit is {s.job.spec.backoff_limit}: {cause.message}")
 
 
-def end_overdue(s: Situation) -> Plan | None:
+def end_overdue(s: Snapshot) -> Plan | None:
     """The deadline is over. When it is not, the caller plans again at that time."""
     ends = deadline(s)
     if ends is None or s.now < ends:
@@ -66,13 +66,13 @@ def end_overdue(s: Situation) -> Plan | None:
     return fail(s, Cause("DeadlineExceeded", message))
 
 
-def deadline(s: Situation) -> float | None:
+def deadline(s: Snapshot) -> float | None:
     limit = s.job.spec.activeDeadlineSeconds
     if limit is None or not s.status.startTime or s.status.finished:
         return None
-    return times.read(s.status.startTime) + limit
+    return times.parse(s.status.startTime) + limit
 
 
-def fail(s: Situation, cause: Cause) -> Plan:
-    status = reported(s, Phase.FAILED, cause.reason, cause.message, completionTime=times.written(s.now))
-    return Plan(status, (*clean_up(s, Phase.FAILED), Announce(cause.reason, cause.message, warning=True)))
+def fail(s: Snapshot, cause: Cause) -> Plan:
+    status = reported(s, Phase.FAILED, cause.reason, cause.message, completionTime=times.format(s.now))
+    return Plan(status, (*clean_up(s, Phase.FAILED), RecordEvent(cause.reason, cause.message, warning=True)))

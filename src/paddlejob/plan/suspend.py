@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
 from paddlejob.plan import gang
-from paddlejob.plan.actions import Announce, Plan
+from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.rebuild import delete_pods
 from paddlejob.plan.report import reported
-from paddlejob.plan.situation import Situation
+from paddlejob.plan.snapshot import Snapshot
 
 
-def hold_suspended(s: Situation) -> Plan | None:
+def hold_suspended(s: Snapshot) -> Plan | None:
     if not s.job.spec.suspend:
         return None
     message = "spec.suspend is true; set it to false (or `pdj resume`) to go on"
@@ -28,4 +28,4 @@ def hold_suspended(s: Situation) -> Plan | None:
         nextRestartTime="",
         worker=s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
     )
-    return Plan(status, (*delete_pods(s, "suspended"), *gang.leave(s), Announce("Suspended", message)))
+    return Plan(status, (*delete_pods(s, "suspended"), *gang.leave(s), RecordEvent("Suspended", message)))

@@ -6,11 +6,11 @@ import math
 from datetime import UTC, datetime
 
 
-def written(moment: float) -> str:
+def format(moment: float) -> str:
     return datetime.fromtimestamp(math.floor(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def read(text: str) -> float:
+def parse(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 

@@ -34,9 +34,9 @@ class Pod:
     deletion_due: float | None = None
     """Set once the pod is being deleted: when it should be gone."""
     exit_code: int | None = None
-    words: str = ""
+    message: str = ""
     """Last words of a container that ended, or why one does not start."""
-    trouble: str = ""
+    reason: str = ""
     """One word: why it is not running (Unschedulable, ErrImagePull ...), or how it ended (OOMKilled, Evicted ...)."""
     disrupted: bool = False
     """Ended, or about to end, for a reason outside the program: eviction, preemption, a lost node."""
@@ -62,19 +62,19 @@ class PodGroup:
     uid: str
     ours: bool
     phase: str = ""
-    words: str = ""
+    message: str = ""
     members: int | None = None
     """How many pods it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Rejection:
     """Something that could not be done, and what was said to that."""
 
     name: str
     """Of the object that was to be created, else of the action."""
     reason: str
-    words: str
+    message: str
     at: float
     due: float
     """When it is tried again."""
@@ -91,7 +91,7 @@ class World:
     pod_groups: tuple[PodGroup, ...] = ()
     gang_scheduler: bool = True
     """Whether pod groups are known here at all."""
-    refusals: tuple[Refusal, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
 
-    def refusal_of(self, name: str) -> Refusal | None:
-        return next((one for one in self.refusals if one.name == name), None)
+    def rejection_of(self, name: str) -> Rejection | None:
+        return next((one for one in self.rejections if one.name == name), None)

@@ -91,7 +91,7 @@ async def test_a_restart_of_the_api_server_loses_nothing(
     async with background(cache.run()):
         await until(cache.synced.is_set)
         await asyncio.to_thread(control_plane.kill_apiserver)
-        await until(lambda: cache.trouble)
+        await until(lambda: cache.reason)
         assert cache.get(namespace, "kept") == "x=1", "what is known stays known"
         await asyncio.to_thread(control_plane.start_apiserver)
         await client.delete(CONFIGMAPS, "gone", namespace)
@@ -99,7 +99,7 @@ async def test_a_restart_of_the_api_server_loses_nothing(
         await until(lambda: cache.get(namespace, "new"))
         await until(lambda: cache.get(namespace, "gone") is None)
         assert cache.get(namespace, "kept") == "x=1"
-        assert cache.trouble == ""
+        assert cache.reason == ""
 
 
 async def test_a_history_compacted_away_means_a_new_list_and_nothing_is_lost(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cli import machine_checks
-from paddlejob.cli.checks import Verdict
+from paddlejob.cli.doctor.check import Verdict
+from paddlejob.cli.doctor import machine as machine_checks
 
 
 def doctor(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

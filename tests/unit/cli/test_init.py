@@ -10,7 +10,7 @@ import pytest
 
 from paddlejob.api.documents import documents
 from paddlejob.api.validate import parse
-from paddlejob.cli.starting_file import STARTS, starting_file
+from paddlejob.cli.starter_files import STARTS, starting_file
 from paddlejob.errors import InvalidJob
 
 

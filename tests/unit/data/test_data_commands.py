@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from paddlejob.cli.data import app
+from paddlejob.cli.verbs.data import app
 from paddlejob.errors import BadInput
 
 

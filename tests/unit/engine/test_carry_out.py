@@ -1,4 +1,4 @@
-"""Many actions at once, but the first alone, and none after a refusal."""
+"""Many actions at once, but the first alone, and none after a rejection."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Status
-from paddlejob.engine.backend import Outdated, Refused
+from paddlejob.engine.backend import Outdated, Rejected
 from paddlejob.engine.reconcile import REPORTS_APART, RESULTS_APART
 from paddlejob.plan import DeleteJob, PodPhase
 from tests.support.builders import job
@@ -37,7 +37,7 @@ async def test_the_pods_of_a_new_job_are_created_before_its_first_status():
 async def test_a_new_job_in_trouble_says_so_at_once():
     model = Model(job())
     written = noting(model)
-    model.refuse["mnist-worker-0"] = Refused("Forbidden", "exceeded quota: pods")
+    model.refuse["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
     await model.step()
     await model.step()
     assert [status.reason for status in written] == ["QuotaExceeded"]
@@ -96,7 +96,7 @@ async def test_an_action_that_was_refused_is_not_tried_all_the_time():
     async def keep(job_, action) -> None:
         if isinstance(action, DeleteJob):
             tries.append(model.now)
-            raise Refused("Forbidden", "a policy keeps it")
+            raise Rejected("Forbidden", "a policy keeps it")
         await perform(job_, action)
 
     model.perform = keep

@@ -110,7 +110,7 @@ async def test_another_error_in_the_stream_is_reported_and_means_a_new_list_too(
     script = Script([(5, []), (6, [])], [[fault], [None]])
     async with running(serve, script) as cache:
         await until(lambda: script.watched_from == ["5", "6"])
-        await until(lambda: cache.trouble == "")
+        await until(lambda: cache.reason == "")
 
 
 async def test_a_resource_that_is_not_installed_is_absent_until_it_is(serve: Serve) -> None:
@@ -118,7 +118,7 @@ async def test_a_resource_that_is_not_installed_is_absent_until_it_is(serve: Ser
     async with running(serve, script) as cache:
         await cache.synced.wait()
         assert cache.absent
-        assert cache.trouble == ""
+        assert cache.reason == ""
         await until(lambda: cache.get("ml", "a"))
         assert not cache.absent
 
@@ -134,11 +134,11 @@ async def test_a_resource_that_is_removed_takes_its_objects_with_it(serve: Serve
 async def test_missing_rights_are_reported_in_words_and_tried_again(serve: Serve) -> None:
     script = Script([403, 403, (5, [])], [])
     async with running(serve, script) as cache:
-        await until(lambda: "403" in cache.trouble)
+        await until(lambda: "403" in cache.reason)
         assert not cache.synced.is_set()
         assert cache.last_contact == 0.0
         await cache.synced.wait()
-        await until(lambda: cache.trouble == "" and cache.last_contact > 0)
+        await until(lambda: cache.reason == "" and cache.last_contact > 0)
 
 
 async def test_a_history_that_went_back_is_believed(serve: Serve) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlejob.local.addresses import Addresses
+from paddlejob.local.machine.addresses import Addresses
 
 
 def test_two_engines_never_share_an_address():

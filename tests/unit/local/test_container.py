@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlejob.errors import NotPossible
-from paddlejob.local.container import PodFacts, environment, expand
+from paddlejob.local.runtime.container import PodFacts, environment, expand
 
 FACTS = PodFacts(
     manifest={

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from paddlejob.api.validate import faults
-from paddlejob.local.images import argv, find_image
 from paddlejob.local.options import RunOptions
+from paddlejob.local.runtime.images import argv, find_image
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("deploy/examples/*.yaml")])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from paddlejob.errors import BadInput, NotPossible
-from paddlejob.local.images import EXAMPLES, argv, find_image, read_mapping
 from paddlejob.local.options import RunOptions
+from paddlejob.local.runtime.images import EXAMPLES, argv, find_image, read_mapping
 
 DEMO = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
 RESNET = "registry.baidubce.com/paddle-operator/demo-resnet:v1"

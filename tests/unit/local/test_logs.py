@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cli.place import LogChoice
 from paddlejob.cli.tails import last_lines
+from paddlejob.cli.targets.target import LogChoice
 from paddlejob.errors import BadInput
-from paddlejob.local.follow import follow_logs
+from paddlejob.local.logs import follow_logs
 from paddlejob.local.options import RunOptions
 from paddlejob.local.pod import last_words
 from paddlejob.local.store import JobFolder, Store

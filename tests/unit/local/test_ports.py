@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from paddlejob import contract
-from paddlejob.local.ports import PortBlock, is_free
+from paddlejob.local.machine.ports import PortBlock, is_free
 
 
 def test_two_jobs_never_share_a_block():

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.machine_checks import check_machine
+from paddlejob.cli.doctor.machine import check_machine
 from paddlejob.errors import BadInput, NotPossible
-from paddlejob.local.claims import Claims
 from paddlejob.local.files import LifeLock
+from paddlejob.local.machine.reservations import Reservations
+from paddlejob.local.machine.resources import Machine, amount, of_job, this_machine
 from paddlejob.local.options import RunOptions
-from paddlejob.local.resources import Machine, amount, of_job, this_machine
 from paddlejob.local.store import JobFolder, Store
 from tests.support.builders import document, template
 
@@ -48,7 +48,7 @@ class Room:
 
     def __init__(self, root: Path) -> None:
         self.store = Store(root)
-        self.claims = Claims(self.store, MACHINE)
+        self.claims = Reservations(self.store, MACHINE)
         self.held: dict[str, tuple[JobFolder, LifeLock]] = {}
 
     def ask(self, wanted: dict[str, Any], overcommit: bool = False) -> str:

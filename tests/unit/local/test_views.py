@@ -11,11 +11,11 @@ from rich.console import Console
 
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.explain import explain
-from paddlejob.cli.live import picture
+from paddlejob.cli.humanize import duration
 from paddlejob.cli.options import Output
-from paddlejob.cli.place import EventView, JobView, PodView
-from paddlejob.cli.render import documents, job_page, job_table
-from paddlejob.cli.words import duration
+from paddlejob.cli.output import documents, job_page, job_table
+from paddlejob.cli.run.live import picture
+from paddlejob.cli.targets.target import EventView, JobView, PodView
 from tests.support.builders import document
 
 

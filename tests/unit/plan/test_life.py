@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from paddlejob.api.types import Phase, Role
-from paddlejob.engine.backend import Refused
-from paddlejob.plan import Announce, Create, Delete, Kind, PodGroup, PodPhase, Stop, Wake, names
+from paddlejob.engine.backend import Rejected
+from paddlejob.plan import Create, Delete, Kind, PodGroup, PodPhase, RecordEvent, Stop, Wake, names
 from paddlejob.plan.manifest import pod_manifest
 from tests.support.builders import document, job, template
 from tests.support.model import Model
@@ -73,7 +73,7 @@ async def test_clean_pod_policy(policy: str, after_success: int, after_failure: 
 async def test_a_failure_rebuilds_the_whole_job_and_counts_once():
     model = await running(ps=1, workers=2)
     old = {pod.uid for pod in model.pods.values()}
-    model.end("mnist-worker-1", 1, words="ValueError: bad batch")
+    model.end("mnist-worker-1", 1, message="ValueError: bad batch")
     await model.settle()
     assert model.status.phase is Phase.RUNNING
     assert (model.status.restarts, model.status.disruptions, model.status.attempt) == (1, 0, 2)
@@ -87,7 +87,7 @@ async def test_a_failure_rebuilds_the_whole_job_and_counts_once():
 async def test_the_last_failure_ends_the_job_and_says_why():
     model = await running(backoffLimit=1)
     for _ in range(2):
-        model.end("mnist-worker-1", 1, words="line one\nValueError: bad batch")
+        model.end("mnist-worker-1", 1, message="line one\nValueError: bad batch")
         await model.settle()
     assert model.status.phase is Phase.FAILED
     assert model.status.reason == "BackoffLimitExceeded"
@@ -117,15 +117,15 @@ async def test_a_server_that_exits_with_0_before_the_workers_is_a_failure():
 
 async def test_out_of_memory_says_what_to_raise():
     model = await running(backoffLimit=0)
-    model.end("mnist-worker-0", 137, trouble="OOMKilled")
+    model.end("mnist-worker-0", 137, reason="OOMKilled")
     await model.settle()
     assert "resources.limits.memory" in model.status.message
 
 
 async def test_the_pod_that_failed_first_is_named_not_its_echo():
     model = await running(backoffLimit=0, workers=3)
-    model.end("mnist-worker-0", 250, words="peer failure")
-    model.end("mnist-worker-2", 1, words="IndexError: 7")
+    model.end("mnist-worker-0", 250, message="peer failure")
+    model.end("mnist-worker-2", 1, message="IndexError: 7")
     await model.settle()
     assert "mnist-worker-2" in model.status.message
 
@@ -133,7 +133,7 @@ async def test_the_pod_that_failed_first_is_named_not_its_echo():
 @pytest.mark.parametrize("trouble", ["Evicted", "Preempted", "NodeLost"])
 async def test_a_disruption_does_not_count_against_the_backoff_limit(trouble: str):
     model = await running(backoffLimit=0)
-    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, trouble=trouble, words="disk pressure")
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, reason=trouble, message="disk pressure")
     model.end("mnist-worker-1", 250)
     await model.settle()
     assert (model.status.phase, model.status.restarts, model.status.disruptions) == ("Running", 0, 1)
@@ -159,7 +159,7 @@ async def test_the_gate_stays_shut_while_a_pod_is_about_to_be_evicted():
     model = Model(job())
     await model.step()
     model.tick()
-    model.change("mnist-worker-0", disrupted=True, trouble="Preempted")
+    model.change("mnist-worker-0", disrupted=True, reason="Preempted")
     await model.step()
     assert not model.environments
     del model.pods["mnist-worker-0"]
@@ -183,7 +183,7 @@ async def test_a_worker_that_has_succeeded_needs_no_pod():
 async def test_a_pod_on_a_lost_node_is_removed_by_force_when_its_time_is_over():
     model = await running()
     model.kubelet_runs = False
-    model.change("mnist-worker-0", deletion_due=model.now + 5, disrupted=True, trouble="NodeLost")
+    model.change("mnist-worker-0", deletion_due=model.now + 5, disrupted=True, reason="NodeLost")
     model.pods.pop("mnist-worker-1")
     await model.step()
     assert model.status.disruptions == 1
@@ -249,7 +249,7 @@ async def test_the_job_goes_when_its_time_to_live_is_over():
 
 async def test_a_refused_pod_stops_the_rest_and_the_reason_stands_on_the_job():
     model = Model(job(workers=8))
-    model.refuse["mnist-worker-0"] = Refused("Forbidden", "exceeded quota: pods, used 10, limited 10")
+    model.refuse["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods, used 10, limited 10")
     await model.step()
     assert not model.pods, "the first goes alone"
     await model.step()
@@ -267,7 +267,7 @@ async def test_half_placed_pods_are_released_after_a_while():
     model = Model(job())
     await model.step()
     model.change("mnist-worker-0", address="10.0.0.1", node="node-1", phase=PodPhase.WAITING)
-    model.change("mnist-worker-1", trouble="Unschedulable", words="0/1 nodes are available: 1 Insufficient cpu.")
+    model.change("mnist-worker-1", reason="Unschedulable", message="0/1 nodes are available: 1 Insufficient cpu.")
     await model.step()
     assert model.status.reason == "Unschedulable"
     assert "Insufficient cpu" in model.status.message
@@ -283,8 +283,8 @@ async def test_half_placed_pods_are_released_after_a_while():
 async def test_of_several_pods_that_fit_nowhere_the_one_that_says_why_is_quoted():
     model = Model(job())
     await model.step()
-    model.change("mnist-worker-0", trouble="Unschedulable", words="waiting for minCount pods")
-    model.change("mnist-worker-1", trouble="Unschedulable", words="0/1 nodes are available: 1 Insufficient cpu.")
+    model.change("mnist-worker-0", reason="Unschedulable", message="waiting for minCount pods")
+    model.change("mnist-worker-1", reason="Unschedulable", message="0/1 nodes are available: 1 Insufficient cpu.")
     await model.step()
     assert "Insufficient cpu. (mnist-worker-1)" in model.status.message
 
@@ -293,7 +293,7 @@ async def test_a_missing_claim_is_named():
     model = Model(job())
     await model.step()
     for name in model.pods:
-        model.change(name, trouble="Unschedulable", words='persistentvolumeclaim "nfs-pvc" not found')
+        model.change(name, reason="Unschedulable", message='persistentvolumeclaim "nfs-pvc" not found')
     await model.step()
     assert model.status.reason == "VolumeMissing"
     assert "claim nfs-pvc does not exist" in model.status.message
@@ -302,7 +302,7 @@ async def test_a_missing_claim_is_named():
 async def test_an_image_that_cannot_be_pulled_is_said():
     model = Model(job())
     await model.step()
-    model.change("mnist-worker-0", trouble="ImagePullBackOff", words='Back-off pulling image "nope:v1"')
+    model.change("mnist-worker-0", reason="ImagePullBackOff", message='Back-off pulling image "nope:v1"')
     await model.step()
     assert model.status.reason == "ImagePullFailed"
     assert any(event.reason == "ImagePullFailed" for event in model.events)
@@ -377,7 +377,7 @@ async def test_a_users_own_variable_wins_and_that_is_said():
     model = await running(worker_={"template": mine})
     env = model.manifests["mnist-worker-0"]["spec"]["containers"][0]["env"]
     assert [one["value"] for one in env if one["name"] == "PADDLE_PORT"] == ["9999"]
-    assert any("PADDLE_PORT" in event.message for event in model.events if isinstance(event, Announce))
+    assert any("PADDLE_PORT" in event.message for event in model.events if isinstance(event, RecordEvent))
 
 
 def test_the_builder_makes_a_valid_file():
@@ -388,7 +388,7 @@ def test_the_builder_makes_a_valid_file():
 
 async def test_a_half_created_job_gives_its_part_of_the_quota_back_for_a_while():
     model = Model(job(workers=2))
-    model.refuse["mnist-worker-1"] = Refused("Forbidden", "exceeded quota: pods")
+    model.refuse["mnist-worker-1"] = Rejected("Forbidden", "exceeded quota: pods")
     await model.step()
     await model.step()
     assert (model.status.reason, [*model.pods]) == ("QuotaExceeded", ["mnist-worker-0"])
@@ -406,7 +406,7 @@ async def test_a_half_created_job_gives_its_part_of_the_quota_back_for_a_while()
 async def test_an_environment_that_is_refused_is_said_and_tried_less_and_less_often():
     model = Model(job())
     name = names.environment(model.job, 1)
-    model.refuse[name] = Refused("Forbidden", "exceeded quota: configmaps")
+    model.refuse[name] = Rejected("Forbidden", "exceeded quota: configmaps")
     await model.step()
     model.tick()
     for _ in range(50):
@@ -422,7 +422,7 @@ async def test_an_environment_that_is_refused_is_said_and_tried_less_and_less_of
 
 async def test_a_job_of_the_same_name_is_not_held_to_what_happened_to_the_one_before():
     model = Model(job())
-    model.refuse["mnist-worker-0"] = Refused("Invalid", "no such field")
+    model.refuse["mnist-worker-0"] = Rejected("Invalid", "no such field")
     await model.step()
     await model.step()
     model.refuse.clear()
@@ -449,7 +449,7 @@ async def test_a_worker_that_is_done_may_lose_its_pod_in_any_way():
     model = await running(workers=2)
     model.end("mnist-worker-0", 0)
     await model.settle()
-    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, trouble="Evicted")
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, reason="Evicted")
     await model.settle()
     assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
 

@@ -1,0 +1,1 @@
+"""`pdj aws`: verbs over paddlejob.cloud.aws."""

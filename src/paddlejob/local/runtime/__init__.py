@@ -1,0 +1,1 @@
+"""From a pod manifest to processes: images, volumes, environment and the process spec of each container."""

@@ -1,0 +1,131 @@
+"""A container of a manifest as a process: its command line and environment, by Kubernetes' rules."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from paddlejob.errors import NotPossible
+from paddlejob.local.machine.resources import amount
+
+Manifest = dict[str, Any]
+REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
+
+
+@dataclass(frozen=True)
+class PodFacts:
+    """What a container can ask about its pod, and the objects that it can read values from."""
+
+    manifest: Manifest
+    address: str
+    uid: str
+    node: str
+    config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Replace $(NAME); what is not defined stays as it is, and $$ is a plain dollar."""
+
+    def put(found: re.Match[str]) -> str:
+        name = found[1]
+        return "$" if name is None else variables.get(name, found[0])
+
+    return REFERENCE.sub(put, text)
+
+
+def environment(container: Manifest, facts: PodFacts) -> dict[str, str]:
+    """envFrom in order, then env, in which each variable may refer to those before it."""
+    variables: dict[str, str] = {}
+    for source in container.get("envFrom") or []:
+        prefix = source.get("prefix", "")
+        variables |= {prefix + name: value for name, value in _from_source(source, facts).items()}
+    for one in container.get("env") or []:
+        if "valueFrom" in one:
+            value = _value_from(one["valueFrom"], container, facts)
+            if value is not None:
+                variables[one["name"]] = value
+        else:
+            variables[one["name"]] = expand(one.get("value") or "", variables)
+    return variables
+
+
+def _from_source(source: Manifest, facts: PodFacts) -> Mapping[str, str]:
+    for key, kind, objects in (
+        ("configMapRef", "ConfigMap", facts.config_maps),
+        ("secretRef", "Secret", facts.secrets),
+    ):
+        if key in source:
+            return _object(kind, source[key], objects)
+    return {}
+
+
+def _object(kind: str, reference: Manifest, objects: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
+    name = reference["name"]
+    if name in objects:
+        return objects[name]
+    if reference.get("optional"):
+        return {}
+    raise NotPossible(f"{kind} {name} is not there; put it into the same file as the job")
+
+
+def _value_from(source: Manifest, container: Manifest, facts: PodFacts) -> str | None:
+    if "fieldRef" in source:
+        return field_value(source["fieldRef"]["fieldPath"], facts)
+    if "resourceFieldRef" in source:
+        return _resource(source["resourceFieldRef"], container)
+    for key, kind, objects in (
+        ("configMapKeyRef", "ConfigMap", facts.config_maps),
+        ("secretKeyRef", "Secret", facts.secrets),
+    ):
+        if key in source:
+            reference = source[key]
+            value = _object(kind, reference, objects).get(reference["key"])
+            if value is None and not reference.get("optional"):
+                raise NotPossible(f"{kind} {reference['name']} has no key {reference['key']}")
+            return value
+    raise NotPossible(f"a value from {', '.join(source)} cannot be had on one machine; write the value itself")
+
+
+def field_value(path: str, facts: PodFacts) -> str:
+    metadata = facts.manifest["metadata"]
+    keyed = re.fullmatch(r"metadata\.(labels|annotations)\['(.+)'\]", path)
+    if keyed:
+        return str((metadata.get(keyed[1]) or {}).get(keyed[2], ""))
+    simple: dict[str, Callable[[], str]] = {
+        "metadata.name": lambda: metadata["name"],
+        "metadata.namespace": lambda: metadata["namespace"],
+        "metadata.uid": lambda: facts.uid,
+        "spec.nodeName": lambda: facts.node,
+        "spec.serviceAccountName": lambda: facts.manifest["spec"].get("serviceAccountName", "default"),
+        "status.podIP": lambda: facts.address,
+        "status.podIPs": lambda: facts.address,
+        "status.hostIP": lambda: "127.0.0.1",
+    }
+    if path not in simple:
+        raise NotPossible(f"fieldPath {path} has no value on one machine; write the value itself")
+    return simple[path]()
+
+
+def _resource(reference: Manifest, container: Manifest) -> str:
+    side, _, name = reference["resource"].partition(".")
+    resources = container.get("resources") or {}
+    given = (resources.get(side) or {}).get(name) or (resources.get("limits") or {}).get(name) or 0
+    return str(math.ceil(amount(given) / amount(reference.get("divisor") or 1)))
+
+
+def config_maps(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
+    return {one["metadata"]["name"]: dict(one.get("data") or {}) for one in objects if one["kind"] == "ConfigMap"}
+
+
+def secrets(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
+    found = {}
+    for one in objects:
+        if one["kind"] == "Secret":
+            decoded = {key: base64.b64decode(value).decode() for key, value in (one.get("data") or {}).items()}
+            found[one["metadata"]["name"]] = decoded | (one.get("stringData") or {})
+    return found

@@ -1,0 +1,122 @@
+"""What an image stands for on this machine: a directory and a default command. No image is pulled or run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paddlejob.errors import BadInput, NotPossible
+from paddlejob.local.options import RunOptions
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MAPPING_FILE = "paddlejob-images.yaml"
+LAUNCHED = ("python", "-m", "paddle.distributed.launch", "train_fleet.py")
+
+
+@dataclass(frozen=True)
+class Image:
+    directory: Path | None
+    """None: an image that brings an environment only."""
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
+    workdir: str = ""
+    """Where an image of that name has its directory."""
+    bundled: bool = False
+    """Copied for every pod, so that what a program writes beside itself is its own."""
+    cwd: str = ""
+    """Where a program begins, if that is not the image's directory."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Single files that the image has elsewhere."""
+    note: str = ""
+
+
+def _bundled(name: str, *, entrypoint: tuple[str, ...] = (), cmd: tuple[str, ...] = ()) -> Image:
+    return Image(EXAMPLES / name, entrypoint, cmd, workdir=f"/{name}", bundled=True)
+
+
+_TRAIN = ("python3", "train.py")
+_JOB_TRAINER = Image(
+    None,
+    cmd=("/bin/bash", "-c", "/root/start.sh"),
+    cwd="/",
+    files={f"/root/{name}": EXAMPLES / "k8s_train" / name for name in ("start.sh", "start_paddle.py")},
+)
+BUNDLED = {
+    "demo-wide-and-deep": _bundled("wide_and_deep", entrypoint=_TRAIN),
+    "demo-resnet": _bundled("resnet", cmd=LAUNCHED),
+    "deepfm": _bundled("deepfm", entrypoint=_TRAIN),
+    "mnist": _bundled("mnist", entrypoint=_TRAIN),
+    "checkpoint": _bundled("checkpoint", entrypoint=_TRAIN),
+    "heter": _bundled("heter", entrypoint=_TRAIN),
+    "paddle-ubuntu": Image(None),
+    "paddle-tutorial:k8s_data": _bundled("k8s_data", cmd=("python3", "get_data.py")),
+    "paddle-tutorial:k8s_train": _JOB_TRAINER,
+    "paddle:mypaddle": _JOB_TRAINER,
+}
+"""By the last part of the name, whatever the registry; with its tag where that tells images apart."""
+
+
+def find_image(name: str, options: RunOptions) -> Image:
+    """The user's own mapping first, then the bundled ones; what nobody knows stands for the job file's directory."""
+    for spelling in spellings(name):
+        if spelling in options.images:
+            return _own(name, options.images[spelling])
+    known = BUNDLED.get(name.rpartition("/")[2]) or BUNDLED.get(_short(name))
+    if known and (known.directory is None or known.directory.is_dir()):
+        return known
+    folder = Path(options.folder or ".").absolute()
+    return Image(folder, note=f"image {name} is not known here: {folder} stands in for it (--image {name}=DIR)")
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """How a user may call an image: whole, without its tag, by its last part."""
+    return name, _untagged(name), _short(name)
+
+
+def argv(container: dict[str, Any], options: RunOptions) -> list[str]:
+    """The command line, by Kubernetes' rules for command, args, ENTRYPOINT and CMD."""
+    image = find_image(container.get("image") or "", options)
+    command, args = container.get("command") or [], container.get("args") or []
+    if command:
+        return [*command, *args]
+    found = [*image.entrypoint, *(args or image.cmd)]
+    if not found:
+        raise NotPossible(
+            f"container {container['name']} has no command, and image {container.get('image')} has none that is known "
+            f"here; add `command:` to the container, or name one in {MAPPING_FILE}"
+        )
+    return found
+
+
+def read_mapping(path: Path) -> dict[str, dict[str, Any]]:
+    """`paddlejob-images.yaml`: an image's name, and its directory or {directory, command, workdir}."""
+    from paddlejob.api.documents import documents
+
+    if not path.is_file():
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in documents(path.read_text(), str(path))[0].items():
+        entry = {"directory": value} if isinstance(value, str) else value
+        if not isinstance(entry, dict) or not isinstance(entry.get("directory"), str):
+            raise BadInput(f"{path}: {name}: should be a directory, or a mapping with directory, command and workdir")
+        found[name] = {**entry, "directory": str((path.parent / entry["directory"]).absolute())}
+    return found
+
+
+def _own(name: str, entry: dict[str, Any]) -> Image:
+    directory = Path(entry["directory"]).expanduser()
+    if not directory.is_dir():
+        raise BadInput(f"image {name}: {directory} is not a directory")
+    return Image(directory, tuple(entry.get("command") or ()), workdir=entry.get("workdir") or "")
+
+
+def _untagged(name: str) -> str:
+    head, _, last = name.partition("@")[0].rpartition("/")
+    last = last.partition(":")[0]
+    return f"{head}/{last}" if head else last
+
+
+def _short(name: str) -> str:
+    return _untagged(name).rpartition("/")[2]

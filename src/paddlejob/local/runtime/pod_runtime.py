@@ -1,0 +1,125 @@
+"""What the pods of a job are started with: their files, their environment, and the process of each container."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from paddlejob.local.pod import LocalPod
+from paddlejob.local.runtime import volumes
+from paddlejob.local.runtime.container import PodFacts, config_maps, environment, expand, secrets
+from paddlejob.local.runtime.env import MARK, base_environment
+from paddlejob.local.runtime.images import argv, find_image
+from paddlejob.local.runtime.processes import ProcessSpec
+from paddlejob.local.sandbox.mounts import Mount
+from paddlejob.local.store import JobFolder, Store
+from paddlejob.plan import Pod
+
+HOSTS = Path("/etc/hosts")
+LAUNCHER_LOGS = "PADDLE_LOG_DIR"
+"""Where Paddle's launcher writes what it then shows: pods that share a directory must not share that."""
+GPUS = "CUDA_VISIBLE_DEVICES"
+Manifest = dict[str, Any]
+
+
+class PodRuntime:
+    def __init__(self, folder: JobFolder, store: Store, isolated: bool) -> None:
+        self.options = folder.options()
+        self._folder = folder
+        self._store = store
+        self._isolated = isolated
+        self._config_maps = config_maps(self.options.objects)
+        self._secrets = secrets(self.options.objects)
+
+    def furnish(self, pod: LocalPod) -> None:
+        """Make the directories that stand for the pod's volumes."""
+        facts = self._facts(pod, {})
+        for volume in pod.manifest["spec"].get("volumes") or []:
+            own = pod.own / "volumes"
+            source = volumes.find_source(volume, pod.key[0], own, self.options, self._store)
+            volumes.make(volume, source, facts)
+            pod.sources[volume["name"]] = source
+
+    def launch(
+        self,
+        pod: LocalPod,
+        container: Manifest,
+        shared: Mapping[str, Mapping[str, str]],
+        peers: Iterable[Pod] = (),
+        gpus: list[str] | None = None,
+    ) -> ProcessSpec:
+        """`shared` are ConfigMaps of the engine; `peers` are pods that are called by name; `gpus` None: no word."""
+        hosts = {f"{peer.name}.{pod.key[0]}.svc": peer.address for peer in peers}
+        mounts = volumes.mounts_of(container, pod.sources, self.options.places) if self._isolated else []
+        if self._isolated and hosts:
+            mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
+            hosts = {}
+        given = environment(container, self._facts(pod, shared))
+        variables = {name: _resolved(value, hosts) for name, value in given.items()}
+        base = base_environment(self.options, self._store) | ({} if gpus is None else {GPUS: ",".join(gpus)})
+        log = self.log(pod, container)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return ProcessSpec(
+            id=f"{pod.seen.uid}/{container['name']}",
+            argv=[_resolved(expand(word, variables), hosts) for word in argv(container, self.options)],
+            env={LAUNCHER_LOGS: str(pod.own / "log"), **base, **variables, MARK: pod.seen.uid},
+            cwd=self._working_directory(pod, container, mounts),
+            log=str(log),
+            stage=str(self._store.stage()),
+            mounts=mounts,
+        )
+
+    def log(self, pod: LocalPod, container: Manifest) -> Path:
+        """The training container's log bears the name of the pod alone."""
+        name = "" if container["name"] == pod.main["name"] else container["name"]
+        return self._folder.log(pod.seen.attempt, pod.seen.name, name)
+
+    def _facts(self, pod: LocalPod, shared: Mapping[str, Mapping[str, str]]) -> PodFacts:
+        return PodFacts(
+            manifest=pod.manifest,
+            address=pod.seen.address,
+            uid=pod.seen.uid,
+            node=pod.seen.node,
+            config_maps={**self._config_maps, **shared},
+            secrets=self._secrets,
+        )
+
+    def _working_directory(self, pod: LocalPod, container: Manifest, mounts: list[Mount]) -> str:
+        """The container's own, else the image's; an image's directory is also where the image would have it."""
+        image = find_image(container.get("image") or "", self.options)
+        if self._isolated:
+            mounts += [{"target": place, "source": str(source)} for place, source in image.files.items()]
+        if image.cwd:
+            return container.get("workingDir") or image.cwd
+        directory = image.directory
+        if directory is None:
+            directory = pod.own / "image"
+            directory.mkdir(parents=True, exist_ok=True)
+        elif image.bundled:
+            directory = volumes.copy_image(directory, pod.own)
+        given = container.get("workingDir") or ""
+        place = image.workdir or given
+        hidden = any(Path(mount["target"]) in (Path(place), *Path(place).parents) for mount in mounts)
+        if self._isolated and place and not hidden and not Path(place).exists():
+            mounts.append({"target": place, "source": str(directory)})
+            return given or place
+        return given or str(directory)
+
+
+def _resolved(text: str, hosts: Mapping[str, str]) -> str:
+    """With addresses in the place of names, where nobody else resolves them."""
+    if not hosts or ".svc" not in text:
+        return text
+    longest_first = sorted(hosts, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest_first)), lambda name: hosts[name[0]], text)
+
+
+def _hosts_file(pod: LocalPod, hosts: Mapping[str, str]) -> Path:
+    """The machine's own, and the names of the job's pods."""
+    pod.own.mkdir(parents=True, exist_ok=True)
+    file = pod.own / "hosts"
+    lines = [f"{address} {name} {name.partition('.')[0]}" for name, address in hosts.items()]
+    file.write_text("\n".join([HOSTS.read_text() if HOSTS.exists() else "", *lines, ""]))
+    return file

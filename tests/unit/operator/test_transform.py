@@ -1,0 +1,183 @@
+"""How far a pod has come, read off its status as kubelets write it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlejob.api.types import Role
+from paddlejob.operator import transform as digest
+from paddlejob.plan import Pod, PodPhase
+from paddlejob.plan.manifest import pod_manifest
+from tests.support.builders import job
+
+
+def read(status: dict[str, Any], **metadata: Any) -> Pod:
+    made = pod_manifest(job(), Role.WORKER, 1, 2, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z", **metadata}
+    found = digest.pod({**made, "status": status}).value
+    assert found is not None
+    return found
+
+
+def container(**state: Any) -> dict[str, Any]:
+    return {"containerStatuses": [{"name": "paddle", "state": state}]}
+
+
+OURS = {"reason": "CreateContainerConfigError", "message": 'configmap "mnist-env-uid-o-2" not found'}
+OLDER = {"reason": "CreateContainerConfigError", "message": 'configmap "mnist-env-uid-o-1" not found'}
+OTHER = {"reason": "CreateContainerConfigError", "message": 'secret "token" not found'}
+DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
+
+CASES = {
+    "new": ({"phase": "Pending"}, {"phase": PodPhase.PENDING, "reason": ""}),
+    "waits for its environment": (container(waiting=OURS), {"phase": PodPhase.WAITING}),
+    "waits for another attempt's": (container(waiting=OLDER), {"phase": PodPhase.PENDING}),
+    "waits for something else": (
+        container(waiting=OTHER),
+        {"phase": PodPhase.PENDING, "reason": "CreateContainerConfigError"},
+    ),
+    "whose kubelet is slow": (
+        container(
+            waiting={
+                "reason": "CreateContainerConfigError",
+                "message": "failed to sync configmap cache: timed out waiting for the condition",
+            }
+        ),
+        {"phase": PodPhase.PENDING, "reason": ""},
+    ),
+    "creating": (container(waiting={"reason": "ContainerCreating"}), {"phase": PodPhase.PENDING, "reason": ""}),
+    "image": (
+        container(waiting={"reason": "ErrImagePull", "message": "no such image"}),
+        {"phase": PodPhase.PENDING, "reason": "ErrImagePull", "message": "no such image"},
+    ),
+    "runs": ({"phase": "Running", **container(running={})}, {"phase": PodPhase.RUNNING}),
+    "done": (
+        {"phase": "Succeeded", **container(terminated={"exitCode": 0, "reason": "Completed"})},
+        {"phase": PodPhase.SUCCEEDED, "exit_code": 0},
+    ),
+    "done while a sidecar runs on": (
+        {"phase": "Running", **container(terminated={"exitCode": 0})},
+        {"phase": PodPhase.SUCCEEDED},
+    ),
+    "failed": (
+        {"phase": "Failed", **container(terminated={"exitCode": 3, "reason": "Error", "message": "oh"})},
+        {"phase": PodPhase.FAILED, "exit_code": 3, "message": "oh", "reason": ""},
+    ),
+    "out of memory": (
+        {"phase": "Failed", **container(terminated={"exitCode": 137, "reason": "OOMKilled"})},
+        {"phase": PodPhase.FAILED, "reason": "OOMKilled"},
+    ),
+    "init container failed": (
+        {
+            "phase": "Failed",
+            **container(waiting={"reason": "PodInitializing"}),
+            "initContainerStatuses": [{"name": "i", "state": {"terminated": {"exitCode": 4, "message": "no data"}}}],
+        },
+        {"phase": PodPhase.FAILED, "exit_code": 4, "message": "no data"},
+    ),
+    "fits on no node": (
+        {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3"}]},
+        {"phase": PodPhase.PENDING, "reason": "Unschedulable", "message": "0/3"},
+    ),
+    "evicted": (
+        {"phase": "Failed", "reason": "Evicted", "message": "disk"},
+        {"phase": PodPhase.FAILED, "disrupted": True, "reason": "Evicted", "message": "disk"},
+    ),
+    "evicted, after a checkpoint on the way out": (
+        {
+            "phase": "Failed",
+            "reason": "Evicted",
+            "conditions": [DISRUPTED | {"reason": "TerminationByKubelet"}],
+            **container(terminated={"exitCode": 0, "reason": "Completed"}),
+        },
+        {"phase": PodPhase.FAILED, "disrupted": True, "reason": "Evicted"},
+    ),
+    "drained, after a checkpoint on the way out": (
+        {
+            "phase": "Succeeded",
+            "conditions": [DISRUPTED | {"lastTransitionTime": "2027-01-15T08:00:05Z"}],
+            **container(terminated={"exitCode": 0, "finishedAt": "2027-01-15T08:00:05Z"}),
+        },
+        {"phase": PodPhase.FAILED, "disrupted": True},
+    ),
+    "drained when it was done already": (
+        {
+            "phase": "Succeeded",
+            "conditions": [DISRUPTED | {"lastTransitionTime": "2027-01-15T08:00:05Z"}],
+            **container(terminated={"exitCode": 0, "finishedAt": "2027-01-15T08:00:04Z"}),
+        },
+        {"phase": PodPhase.SUCCEEDED},
+    ),
+    "turned away by its node": (
+        {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no devices"},
+        {"phase": PodPhase.FAILED, "disrupted": True, "reason": "UnexpectedAdmissionError"},
+    ),
+    "of a node that restarted": (
+        {"phase": "Failed", **container(terminated={"exitCode": 137, "reason": "ContainerStatusUnknown"})},
+        {"phase": PodPhase.FAILED, "disrupted": True},
+    ),
+    "about to be preempted": (
+        {
+            "phase": "Running",
+            "conditions": [DISRUPTED | {"reason": "PreemptionByScheduler", "message": "for another"}],
+            **container(running={}),
+        },
+        {"phase": PodPhase.RUNNING, "disrupted": True, "reason": "Preempted", "message": "for another"},
+    ),
+    "on a lost node": (
+        {
+            "phase": "Running",
+            "conditions": [DISRUPTED | {"reason": "DeletionByTaintManager"}],
+            **container(running={}),
+        },
+        {"disrupted": True, "reason": "NodeLost"},
+    ),
+    "stopped by its deadline": (
+        {"phase": "Failed", "reason": "DeadlineExceeded", "message": "too long"},
+        {"phase": PodPhase.FAILED, "disrupted": False, "reason": "DeadlineExceeded"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_pod_that(case: str):
+    status, expected = CASES[case]
+    seen = read(status)
+    assert {field: getattr(seen, field) for field in expected} == expected
+
+
+def test_labels_annotations_and_deletion():
+    seen = read(
+        {"podIP": "10.0.0.7"},
+        deletionTimestamp="2027-01-15T08:00:30Z",
+        annotations={"batch.paddlepaddle.org/wake": "1 1800000003.250", "batch.paddlepaddle.org/build": "b"},
+    )
+    assert (seen.role, seen.index, seen.attempt, seen.address) == (Role.WORKER, 1, 2, "10.0.0.7")
+    assert (seen.deletion_due, seen.woken, seen.woken_at, seen.build) == (1800000030.0, 1, 1800000003.25, "b")
+
+
+def test_a_pod_that_bears_our_label_by_accident_is_left_alone():
+    stray = {"metadata": {"name": "x", "namespace": "d", "uid": "u", "labels": {"batch.paddlepaddle.org/job": "mnist"}}}
+    assert digest.pod(stray).value is None
+
+
+def test_an_unreadable_job_stops_nobody():
+    assert digest.job({"metadata": {"name": "x", "namespace": "d"}, "spec": {"worker": 3}}) is None
+
+
+@pytest.mark.parametrize(("finished", "phase"), [("08:00:04", PodPhase.SUCCEEDED), ("08:00:10", PodPhase.FAILED)])
+def test_a_program_that_ends_well_after_its_pod_was_deleted_has_not_succeeded(finished: str, phase: PodPhase):
+    ended = container(terminated={"exitCode": 0, "finishedAt": f"2027-01-15T{finished}Z"})
+    seen = read(
+        {"phase": "Succeeded", **ended}, deletionTimestamp="2027-01-15T08:00:35Z", deletionGracePeriodSeconds=30
+    )
+    assert seen.phase is phase
+
+
+def test_kubeflows_paddlejob_of_the_same_name_owns_nothing_of_ours():
+    reference = {"kind": "PaddleJob", "name": "mnist", "uid": "u", "controller": True}
+    assert digest.owner_of({"metadata": {"ownerReferences": [reference | {"apiVersion": "kubeflow.org/v1"}]}}) == ""
+    ours = reference | {"apiVersion": "batch.paddlepaddle.org/v1"}
+    assert digest.owner_of({"metadata": {"ownerReferences": [ours]}}) == "u"
