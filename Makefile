@@ -1,4 +1,4 @@
-# The whole ritual. Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+# On a fresh machine, `make demo` and `make test` set up everything they need.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -11,29 +11,29 @@ READY := $(VENV)/.ready
 .PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-e2e \
 	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench lock clean
 
-help: ## say what can be made
+help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-setup: $(READY) ## make the environment with `pdj` and PaddlePaddle at .venv
+setup: $(READY) ## install `pdj`, PaddlePaddle and the development tools into .venv
 
 $(READY): pyproject.toml requirements.lock
-	@echo "== setting up $(VENV): paddlejob, its tools and PaddlePaddle (600 MB the first time)"
+	@echo "== Setting up $(VENV): paddlejob, PaddlePaddle and development tools (downloads 600 MB the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
 	@$(BIN)/uv pip sync --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $(READY)
 
-demo: setup ## train wide & deep with real PaddlePaddle on this machine
+demo: setup ## train Wide & Deep with real PaddlePaddle on this machine
 	@$(BIN)/python -m tools.demo
 
-test: setup ## run every tier that this machine can run
+test: setup ## run every test tier that this machine supports
 	@$(BIN)/python -m tools.run_tests
 
-test-unit: setup ## pure rooms: stories and laws
+test-unit: setup ## unit and property tests
 	@$(BIN)/python -m tools.run_tests unit
 
-test-engines: setup ## the same stories on both engines
+test-engines: setup ## the same tests on both engines
 	@$(BIN)/python -m tools.run_tests engines
 
 test-apiserver: setup ## the operator against a real kube-apiserver and etcd
@@ -45,56 +45,56 @@ test-local: setup ## the embedded engine with real processes and real training
 test-examples: setup ## the example programs learn
 	@$(BIN)/python -m tools.run_tests examples
 
-test-launch: setup ## the launcher of a plain batch/v1 Job
+test-launch: setup ## the launcher for plain batch/v1 Jobs
 	@$(BIN)/python -m tools.run_tests launch
 
-test-aws: setup ## a cluster on AWS, without AWS
+test-aws: setup ## `pdj aws` against a simulated AWS
 	@$(BIN)/python -m tools.run_tests aws
 
-test-e2e: setup ## a real cluster with pods that really train, what fits into a few minutes
+test-e2e: setup ## pods that really train on a real cluster; a few minutes
 	@$(BIN)/python -m tools.run_tests e2e
 
-test-full: setup ## all stories of every tier, also the slow ones; an hour
+test-full: setup ## every test of every tier, including slow ones; an hour
 	@$(BIN)/python -m tools.run_tests full
 
-test-e2e-full: setup ## all stories of a real cluster; half an hour
+test-e2e-full: setup ## every test on a real cluster; half an hour
 	@$(BIN)/python -m tools.run_tests e2e-full
 
-test-apiserver-full: setup ## all stories of the API server, also the slow ones of the command line
+test-apiserver-full: setup ## every test against an API server, including slow ones
 	@$(BIN)/python -m tools.run_tests apiserver-full
 
-cluster: setup ## a shell with kubectl on a real cluster of three nodes, built from Go modules the first time
+cluster: setup ## start a real three-node cluster and a shell with kubectl; built from Go modules the first time
 	@$(BIN)/python -m testbed up
 
-cluster-down: setup ## end that cluster
+cluster-down: setup ## stop the clusters that `make cluster` started
 	@$(BIN)/python -m testbed down
 
-lint: setup ## ruff and mypy
+lint: setup ## check with ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-format: setup ## let ruff format
+format: setup ## format the code with ruff
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-generate: setup ## write every generated file
+generate: setup ## regenerate all generated files
 	@$(BIN)/python -m tools.generate
 
-picture: setup ## take the picture of the live view that the README shows
+picture: setup ## record the picture of the live view in the README
 	@$(BIN)/python -m tools.picture
 
-verify: setup ## fail where a generated file is not what would be generated
+verify: setup ## fail if a generated file is out of date
 	@$(BIN)/python -m tools.generate --check
 
-bench: setup ## ratios against a floor, in one run
+bench: setup ## measure performance as a ratio to a lower bound
 	@$(BIN)/python -m bench.operator
 	@$(BIN)/python -m bench.local
 	@$(BIN)/python -m bench.data
 
-lock: setup ## choose newer versions of what we depend on
+lock: setup ## update requirements.lock to the newest versions
 	@$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-header --extra aws --extra paddle --group dev \
 		--output-file requirements.lock pyproject.toml
 
-clean: ## remove the environment and caches of this directory
+clean: ## remove .venv and the caches in this directory
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,10 +1,10 @@
-"""Run the test tiers, and say at the end what passed and what was left out, and why.
+"""Run the test tiers and report which passed, failed or were skipped.
 
-    python -m tools.run_tests [TIER ...]     all where none is named, with their quick stories
-    python -m tools.run_tests full           all stories of all tiers
+    python -m tools.run_tests [TIER ...]     the quick tests of these tiers; of all tiers by default
+    python -m tools.run_tests full           every test of every tier, including slow ones
 
-Two lanes run side by side: tiers that talk to a Kubernetes, and those that train or compute here, which would get
-into each other's ports.
+The tiers run in two lanes side by side: one for those that talk to a Kubernetes API server, one for those that train
+or compute on this machine, which would compete for ports if they ran at the same time.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parent.parent
 QUICK = ("-m", "not full")
 TWO_AT_ONCE = ("-n", "2", "--dist", "loadfile")
-"""These tests mostly wait; each of the two has an API server of its own."""
-TRAINING_ASIDE = ("-n", "2", "--dist", "loadgroup")
-"""Tests that train are one group, so that no two of them are after the same ports; the others run beside them."""
+"""For tests that mostly wait; each worker has its own API server."""
+ONE_TRAINING = ("-n", "2", "--dist", "loadgroup")
+"""Tests that train share one group, so that they never compete for ports; other tests run next to them."""
 NO_TESTS = 5
 BINARIES = (
     "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "kubelet", "kube-proxy",
@@ -42,19 +42,17 @@ class Tier:
 
 
 TIERS = (
-    Tier("unit", ("tests/unit", "tests/property"), "pure rooms: stories and laws", "here"),
-    Tier("aws", ("tests/aws",), "a cluster on AWS, without AWS", "here"),
-    Tier("examples", ("tests/examples",), "the example programs learn", "here"),
-    Tier("launch", ("tests/launch",), "the plain Job's launcher finds its pods and trains", "here"),
-    Tier(
-        "local", ("tests/local",), "the embedded engine, real processes and training", "here", (*QUICK, *TRAINING_ASIDE)
-    ),
-    Tier("e2e", ("tests/e2e",), "a real cluster with pods that really train", "kubernetes"),
-    Tier("engines", ("tests/engines",), "the same stories on both engines", "kubernetes"),
+    Tier("unit", ("tests/unit", "tests/property"), "unit and property tests", "machine"),
+    Tier("aws", ("tests/aws",), "pdj aws against a simulated AWS", "machine"),
+    Tier("examples", ("tests/examples",), "the example programs learn", "machine"),
+    Tier("launch", ("tests/launch",), "the launcher for plain batch/v1 Jobs", "machine"),
+    Tier("local", ("tests/local",), "the embedded engine, with real training", "machine", (*QUICK, *ONE_TRAINING)),
+    Tier("e2e", ("tests/e2e",), "pods that really train on a real cluster", "kubernetes"),
+    Tier("engines", ("tests/engines",), "the same tests on both engines", "kubernetes"),
     Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd", "kubernetes", (*QUICK, *TWO_AT_ONCE)),
 )
-FULL = tuple(Tier(f"{tier.name}-full", tier.paths, f"{tier.about}, all stories", tier.lane, ()) for tier in TIERS)
-"""With the stories that are left out of a quick run: slow ones, and those that fetch more."""
+FULL = tuple(Tier(f"{tier.name}-full", tier.paths, f"{tier.about}, every test", tier.lane, ()) for tier in TIERS)
+"""Includes the tests that a quick run leaves out because they are slow or download more."""
 _printing = threading.Lock()
 
 
@@ -62,56 +60,50 @@ def main(names: list[str]) -> int:
     known = {tier.name: tier for tier in (*TIERS, *FULL)}
     unknown = [name for name in names if name not in known and names != ["full"]]
     if unknown:
-        print(f"no such tier: {', '.join(unknown)}; there are {', '.join(known)}, or full for all of those")
+        print(f"unknown tier: {', '.join(unknown)}; choose from {', '.join(known)}, or `full` for every test")
         return 2
     if names == ["full"]:
         names = [tier.name for tier in FULL]
     chosen = [known[name] for name in names] or list(TIERS)
     if any(tier.lane == "kubernetes" for tier in chosen):
         build_kubernetes()
-    if len(chosen) == 1:
-        results = {chosen[0].name: run(chosen[0], live=True)}
-    else:
-        lanes = {tier.lane: [one for one in chosen if one.lane == tier.lane] for tier in chosen}
-        with ThreadPoolExecutor(len(lanes)) as pool:
-            done = [pool.submit(lambda tiers: [(one.name, run(one)) for one in tiers], lane) for lane in lanes.values()]
-        results = {name: result for lane in done for name, result in lane.result()}
-    print("\n== " + ", ".join(f"{name} {words}" for name, (_, words) in results.items()))
+    results = run_lanes(chosen) if len(chosen) > 1 else {tier.name: run(tier, live=True) for tier in chosen}
+    print("\n== " + ", ".join(f"{name} {outcome}" for name, (_, outcome) in results.items()))
     return 1 if any(code not in (0, NO_TESTS) for code, _ in results.values()) else 0
 
 
 def build_kubernetes() -> None:
-    """Minutes the first time, so it is seen; what cannot be built is said by the tiers that lack it."""
-    print("== Kubernetes for the tests: built from Go modules the first time, then kept", flush=True)
+    """Build the binaries up front and visibly, as it takes minutes; a tier that lacks one skips and says so."""
+    print("== Kubernetes for the tests: built from Go modules the first time, then cached", flush=True)
     subprocess.run([sys.executable, "-m", "testbed", "build", *BINARIES], cwd=ROOT, stdout=subprocess.DEVNULL)
 
 
+def run_lanes(tiers: list[Tier]) -> dict[str, tuple[int, str]]:
+    """Run the lanes side by side, and the tiers of each lane one after the other."""
+    lanes = {tier.lane: [one for one in tiers if one.lane == tier.lane] for tier in tiers}
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        done = [pool.submit(lambda lane: [(one.name, run(one)) for one in lane], lane) for lane in lanes.values()]
+    return {name: result for lane in done for name, result in lane.result()}
+
+
 def run(tier: Tier, live: bool = False) -> tuple[int, str]:
-    """The exit status of pytest, and the outcome in words. What it prints comes at once, or in one piece."""
+    """Return pytest's exit status and a description of the outcome; print its output as it comes, or at the end."""
     with _printing:
         print(f"== {tier.name}: {tier.about}", flush=True)
-    begun = time.monotonic()
+    started = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         paths = [path for path in tier.paths if (ROOT / path).exists()]
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "--durations=3",
-            f"--junit-xml={report}",
-            *tier.options,
-            *paths,
-        ]
+        pytest = [sys.executable, "-m", "pytest", "-q", "--durations=3", f"--junit-xml={report}"]
         output = None if live else subprocess.PIPE
-        done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT if output else None, text=True)
-        left_out = done.returncode == NO_TESTS or (done.returncode == 0 and _all_skipped(report))
-    outcome = "left out (see above)" if left_out else "passed" if done.returncode == 0 else "FAILED"
+        errors = None if live else subprocess.STDOUT
+        done = subprocess.run([*pytest, *tier.options, *paths], cwd=ROOT, stdout=output, stderr=errors, text=True)
+        skipped = done.returncode == NO_TESTS or (done.returncode == 0 and _all_skipped(report))
+    outcome = "skipped (see above)" if skipped else "passed" if done.returncode == 0 else "FAILED"
     if not live:
         with _printing:
             print(f"\n== {tier.name}: {outcome}\n{done.stdout}", flush=True)
-    return done.returncode, f"{outcome} in {time.monotonic() - begun:.0f} s"
+    return done.returncode, f"{outcome} in {time.monotonic() - started:.0f} s"
 
 
 def _all_skipped(report: Path) -> bool:
