@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 setup: $(READY) ## install `pdj`, PaddlePaddle and the development tools into .venv
 
