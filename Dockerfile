@@ -1,4 +1,4 @@
-# docker build -t paddlejob/operator:0.1.0 .
+# The operator's image. docs/howto/install.md describes how to build and push it.
 FROM python:3.11-slim
 
 COPY pyproject.toml README.md LICENSE /src/
