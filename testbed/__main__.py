@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from paddlejob.errors import PaddleJobError
-from testbed import commands, recipes
+from testbed import commands
+from testbed.build import recipes
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from testbed.kubeconfig import with_token
+from testbed.credentials.kubeconfig import with_token
 
 
 class Access:

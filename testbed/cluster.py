@@ -16,17 +16,20 @@ from types import TracebackType
 from typing import Any, Self
 
 from paddlejob.errors import NotPossible
-from testbed import cgroups, dns, packages, registry
 from testbed.access import Access
-from testbed.baseimages import push_base_images
-from testbed.build import Say, binaries
+from testbed.addons import dns
+from testbed.build import packages
+from testbed.build.binaries import Say, binaries
 from testbed.controlplane import ControlPlane
 from testbed.flags import Place
-from testbed.gateway import Gateway
-from testbed.netns import BRIDGE, NetworkNamespace, make_bridge
-from testbed.node import PROXY_FLAGS, SWITCH_ADDRESS, Node, Surroundings, address, pod_subnet
+from testbed.images import registry
+from testbed.images.baseimages import push_base_images
+from testbed.images.registry import Registry
+from testbed.network.gateway import Gateway
+from testbed.network.namespaces import BRIDGE, NetworkNamespace, make_bridge
+from testbed.nodes import cgroups
+from testbed.nodes.node import PROXY_FLAGS, SWITCH_ADDRESS, Node, Surroundings, address, pod_subnet
 from testbed.process import Process
-from testbed.registry import Registry
 from testbed.slot import Slot, running
 
 LABEL = "paddlejob"

@@ -14,11 +14,11 @@ from types import FrameType
 from typing import Any
 
 from paddlejob.errors import NotPossible
-from testbed import recipes
-from testbed.build import binaries
+from testbed.addons.volcano import Volcano
+from testbed.build import recipes
+from testbed.build.binaries import binaries
 from testbed.cluster import Cluster
 from testbed.slot import running
-from testbed.volcano import Volcano
 
 _STATE = "cluster.json"
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from testbed import flags, kubeconfig, kwok
+from testbed import flags
 from testbed.access import Access
-from testbed.build import Say, binaries
-from testbed.certificates import Authority
-from testbed.ports import free_port
+from testbed.addons import kwok
+from testbed.build.binaries import Say, binaries
+from testbed.credentials import kubeconfig
+from testbed.credentials.certificates import Authority
+from testbed.network.ports import free_port
 from testbed.process import Process
 from testbed.scratch import Scratch
 

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.access import Access
-from testbed.build import binaries
+from testbed.build.binaries import binaries
 from testbed.scratch import Scratch
 
 

@@ -16,10 +16,10 @@ import pytest
 
 from paddlejob.errors import NotPossible
 from testbed.access import Access
+from testbed.addons.volcano import Volcano
 from testbed.cluster import Cluster
 from testbed.controlplane import ControlPlane
 from testbed.existing import Existing
-from testbed.volcano import Volcano
 
 FAKE_NODES = 20
 Made = TypeVar("Made")

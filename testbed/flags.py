@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.certificates import Pair
+from testbed.credentials.certificates import Pair
 
 SERVICE_RANGE = "10.96.0.0/16"
 

@@ -7,7 +7,7 @@ import itertools
 from pathlib import Path
 from typing import IO
 
-from testbed.build import cache_directory
+from testbed.build.binaries import cache_directory
 
 
 class Slot:

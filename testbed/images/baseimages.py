@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from testbed.image import Image, layer
-from testbed.registry import Registry
+from testbed.images.image import Image, layer
+from testbed.images.registry import Registry
 
 PAUSE = "registry.k8s.io/pause:3.10"
 BUSYBOX = "docker.io/library/busybox:latest"

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.operator.manifests import IMAGE as OPERATOR
-from testbed.build import Say
-from testbed.image import Blob, Image, layer
-from testbed.layers import debian, python_packages
-from testbed.registry import Registry
+from testbed.build.binaries import Say
+from testbed.images.image import Blob, Image, layer
+from testbed.images.layers import debian, python_packages
+from testbed.images.registry import Registry
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src/paddlejob"
 EXAMPLES = SOURCES / "examples"
 LIBRARIES = "/opt/python"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.errors import NotPossible
-from testbed.recipes import Recipe
+from testbed.build.recipes import Recipe
 
 
 def module_file(go: str, one: Recipe, directory: Path) -> None:

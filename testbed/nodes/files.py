@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from testbed.baseimages import PAUSE
-from testbed.certificates import Pair
-from testbed.dns import DOMAIN, SERVICE_ADDRESS
-from testbed.packages import CNI_PLUGINS
+from testbed.addons.dns import DOMAIN, SERVICE_ADDRESS
+from testbed.build.packages import CNI_PLUGINS
+from testbed.credentials.certificates import Pair
+from testbed.images.baseimages import PAUSE
 
 RUNTIME_SOCKET = "/run/containerd/containerd.sock"
 

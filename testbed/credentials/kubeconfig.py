@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from testbed.certificates import Pair
+from testbed.credentials.certificates import Pair
 
 
 def by_certificate(pair: Pair) -> dict[str, Any]:

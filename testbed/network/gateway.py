@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import forward
+from testbed.network import forward
 from testbed.process import Process
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import yaml
 
 from paddlejob.errors import NotPossible
-from testbed.build import cache_directory
-from testbed.image import MANIFEST_TYPE, Image
+from testbed.build.binaries import cache_directory
+from testbed.images.image import MANIFEST_TYPE, Image
 from testbed.process import Process
 
 

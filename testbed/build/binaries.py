@@ -16,8 +16,8 @@ from dataclasses import astuple
 from pathlib import Path
 
 from paddlejob.errors import NotPossible
-from testbed.gomod import module_file
-from testbed.recipes import Recipe, recipe
+from testbed.build.gomod import module_file
+from testbed.build.recipes import Recipe, recipe
 
 Say = Callable[[str], None]
 

@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Self
 
 from paddlejob.errors import NotPossible
-from testbed.build import Say, binaries, go
+from testbed.build.binaries import Say, binaries, go
+from testbed.build.gomod import source_directory
+from testbed.build.recipes import recipe
 from testbed.controlplane import ControlPlane
-from testbed.gomod import source_directory
-from testbed.ports import free_port
+from testbed.network.ports import free_port
 from testbed.process import Process
-from testbed.recipes import recipe
 
 SCHEDULER_CONFIGURATION = """\
 actions: "enqueue, allocate, backfill"

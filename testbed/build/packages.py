@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from paddlejob.errors import NotPossible
-from testbed.build import Say
+from testbed.build.binaries import Say
 
 CNI_PLUGINS = Path("/usr/lib/cni")
 # A program of each package by which we know that it is there.

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from paddlejob.errors import NotPossible
-from testbed import packages
-from testbed.build import Say, cache_directory
-from testbed.image import Blob, layer
+from testbed.build import packages
+from testbed.build.binaries import Say, cache_directory
+from testbed.images.image import Blob, layer
 
 RELEASE = "bookworm"
 # What Debian's release brings as python3; packages are fetched for it, whatever Python runs here.

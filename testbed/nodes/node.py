@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import cgroups, nodefiles, nodeinit
 from testbed.controlplane import ControlPlane
-from testbed.netns import NetworkNamespace, wire
+from testbed.network.namespaces import NetworkNamespace, wire
+from testbed.nodes import cgroups, files, init
 from testbed.process import Process
 
 SWITCH_ADDRESS = "10.89.0.1"
@@ -77,7 +77,7 @@ class Node:
         command = [
             *self._network.enter,
             *("unshare", "--pid", "--mount", "--uts", "--ipc", "--fork", "--kill-child=KILL"),
-            *(sys.executable, "-I", nodeinit.__file__, str(self._plan)),
+            *(sys.executable, "-I", init.__file__, str(self._plan)),
         ]
         self._process = Process(command, self._directory / "init.log", name=self.name)
         self._process.start()
@@ -132,15 +132,15 @@ class Node:
         here, around = self._directory, self._around
         images = around.kept / self.name / "containerd"
         images.mkdir(parents=True, exist_ok=True)
-        nodefiles.cni(here, pod_subnet(self.number))
+        files.cni(here, pod_subnet(self.number))
         plan = {
             "hostname": self.name,
             "tmpfs": ["/run", "/var/lib/cni"],
             "binds": {"/var/log": str(here / "log"), "/var/lib/kubelet": str(here / "kubelet")},
-            "files": {"/etc/hosts": str(nodefiles.hosts(here, around.count, address))},
-            "socket": nodefiles.RUNTIME_SOCKET,
+            "files": {"/etc/hosts": str(files.hosts(here, around.count, address))},
+            "socket": files.RUNTIME_SOCKET,
             "services": {
-                "containerd": ["containerd", "--config", str(nodefiles.containerd(here, images, around.registry))],
+                "containerd": ["containerd", "--config", str(files.containerd(here, images, around.registry))],
                 "kubelet": self._kubelet(),
                 "kube-proxy": self._kube_proxy(),
             },
@@ -156,7 +156,7 @@ class Node:
         share = _memory() * (self._around.count - 1) // self._around.count
         return [
             str(self._around.binaries["kubelet"]),
-            f"--config={nodefiles.kubelet(self._directory, self._cgroup, authority, serving, share)}",
+            f"--config={files.kubelet(self._directory, self._cgroup, authority, serving, share)}",
             f"--kubeconfig={plane.kubeconfig_inside(f'system:node:{self.name}', 'system:nodes')}",
             f"--hostname-override={self.name}",
             f"--node-ip={self.address}",

@@ -13,8 +13,8 @@ from typing import Self
 from urllib.request import urlopen
 
 from paddlejob.errors import NotPossible
-from testbed.build import cache_directory
-from testbed.ports import free_port
+from testbed.build.binaries import cache_directory
+from testbed.network.ports import free_port
 from testbed.process import Process
 from testbed.scratch import Scratch
 
