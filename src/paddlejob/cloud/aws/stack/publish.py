@@ -1,36 +1,35 @@
-"""`up --s3-uri`: the template goes to a bucket of the user's first, as in the document."""
+"""Upload of the template to a bucket of the user (`up --s3-uri`)."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import quote
 
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
-
-from .refusals import Refused
-from .session import Aws
 
 _S3_URI = re.compile(r"s3://(?P<bucket>[a-z0-9][-.a-z0-9]{1,61}[a-z0-9])(/(?P<prefix>.*))?")
 
 
-def place(uri: str, cluster: str) -> tuple[str, str]:
-    """Bucket and key of the template: PREFIX/NAME/stack.yaml."""
+def template_location(uri: str, cluster: str) -> tuple[str, str]:
+    """Return bucket and key of the template: PREFIX/NAME/stack.yaml."""
     found = _S3_URI.fullmatch(uri)
     if not found:
-        raise BadInput(f"--s3-uri: is {uri!r}, no address in S3; write s3://BUCKET/PREFIX")
+        raise BadInput(f"--s3-uri: {uri!r} is not an S3 URI; use s3://BUCKET/PREFIX")
     prefix = (found["prefix"] or "").strip("/")
     return found["bucket"], "/".join(part for part in (prefix, cluster, "stack.yaml") if part)
 
 
 def to_s3(aws: Aws, uri: str, cluster: str, template: str) -> dict[str, str]:
-    """Put the template there. The part of the request that names it."""
-    bucket, key = place(uri, cluster)
+    """Upload the template. Returns the part of the stack request that refers to it."""
+    bucket, key = template_location(uri, cluster)
     try:
         aws.call("s3", "put_object", Bucket=bucket, Key=key, Body=template.encode())
-    except Refused as no:
-        if no.code == "NoSuchBucket":
+    except AwsError as error:
+        if error.code == "NoSuchBucket":
             raise BadInput(
-                f"--s3-uri: there is no bucket {bucket}; make it in {aws.region}, or leave --s3-uri out"
+                f"--s3-uri: bucket {bucket} does not exist; create it in {aws.region}, or omit --s3-uri"
             ) from None
         raise
     suffix = "amazonaws.com.cn" if aws.region.startswith("cn-") else "amazonaws.com"

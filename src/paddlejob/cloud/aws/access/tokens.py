@@ -1,7 +1,7 @@
-"""A token for the Kubernetes API of EKS, without the aws CLI.
+"""Tokens for the Kubernetes API of EKS, without the aws CLI.
 
-It is a presigned request for sts:GetCallerIdentity, valid for 60 s and bound to one cluster by a signed
-header. EKS sends that request and learns from the answer who signed it; it accepts the token for 15 min.
+A token is a presigned request for sts:GetCallerIdentity, valid for 60 s and bound to one cluster by a signed
+header. EKS sends that request to learn who signed it, and accepts the token for 15 minutes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import base64
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .refusals import translated
-from .session import Aws
+from paddlejob.cloud.aws.errors import translate_errors
+from paddlejob.cloud.aws.session import Aws
 
 PREFIX = "k8s-aws-v1."
 CLUSTER_HEADER = "x-k8s-aws-id"
@@ -21,7 +21,7 @@ LIFETIME = timedelta(minutes=14)  # a minute less than EKS allows
 
 def token(aws: Aws, cluster: str) -> str:
     client = aws.client("sts")
-    # A regional endpoint: EKS refuses signatures for another host than its own region's.
+    # A regional endpoint: EKS rejects signatures for hosts outside its own region.
     request = {
         "method": "GET",
         "url": f"{client.meta.endpoint_url.rstrip('/')}/?Action=GetCallerIdentity&Version=2011-06-15",
@@ -31,7 +31,7 @@ def token(aws: Aws, cluster: str) -> str:
     }
     from botocore.signers import RequestSigner
 
-    with translated("credentials"):
+    with translate_errors("credentials"):
         session = aws.session()
         signer = RequestSigner(
             client.meta.service_model.service_id,
@@ -48,7 +48,7 @@ def token(aws: Aws, cluster: str) -> str:
 
 
 def exec_credential(token: str, now: datetime) -> dict[str, Any]:
-    """What kubectl wants from a credential plugin."""
+    """Return the ExecCredential that kubectl expects from a credential plugin."""
     return {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "kind": "ExecCredential",

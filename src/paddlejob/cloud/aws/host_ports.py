@@ -1,4 +1,4 @@
-"""How many nodes a job needs because its pods claim ports of the node. Pure."""
+"""How many nodes a job needs because its pods use host ports. Pure."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-def node_faults(documents: Iterable[Any], nodes: int) -> list[str]:
-    """Jobs whose pods cannot all be placed: a node has each host port once."""
-    return [fault for document in documents if isinstance(document, Mapping) for fault in _faults(document, nodes)]
+def node_problems(documents: Iterable[Any], nodes: int) -> list[str]:
+    """List the jobs whose pods cannot all be scheduled: a host port can be used once per node."""
+    return [found for document in documents if isinstance(document, Mapping) for found in _problems(document, nodes)]
 
 
-def _faults(job: Mapping[str, Any], nodes: int) -> list[str]:
-    claims: Counter[tuple[int, str]] = Counter()
+def _problems(job: Mapping[str, Any], nodes: int) -> list[str]:
+    users: Counter[tuple[int, str]] = Counter()
     for pods, template in _templates(job):
-        for claim in _host_ports(template):
-            claims[claim] += pods
-    if not claims:
+        for port in _host_ports(template):
+            users[port] += pods
+    if not users:
         return []
-    (port, protocol), pods = min(claims.items(), key=lambda claim: (-claim[1], claim[0]))
+    (number, protocol), pods = min(users.items(), key=lambda item: (-item[1], item[0]))
     if pods <= nodes:
         return []
-    name = (job.get("metadata") or {}).get("name", "without a name")
+    name = (job.get("metadata") or {}).get("name", "(unnamed)")
     return [
-        f"job {name}: {pods} pods use host port {port}/{protocol}, which a node has once, and workerCount is {nodes}; "
-        f"set workerCount to at least {pods}"
+        f"job {name}: {pods} pods use host port {number}/{protocol}, which needs a node for each, and workerCount is "
+        f"{nodes}; set workerCount to at least {pods}"
     ]
 
 
 def _templates(job: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
-    """The pods that run at once, by template: a Job's, or each role's of a PaddleJob."""
+    """Return the pod templates of a Job or PaddleJob, each with the number of pods that run at once."""
     spec = job.get("spec") or {}
     if job.get("kind") == "Job":
         parallel = _count(spec.get("parallelism"))
@@ -50,5 +50,5 @@ def _host_ports(template: Mapping[str, Any]) -> set[tuple[int, str]]:
 
 
 def _count(value: object, default: int = 1) -> int:
-    """A number of pods. What is no number is for the job's own validation to refuse."""
+    """Return a number of pods. Other values are reported by the job's own validation."""
     return value if isinstance(value, int) else default

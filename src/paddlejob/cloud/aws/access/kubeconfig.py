@@ -1,4 +1,4 @@
-"""./kubeconfig in the assets directory: where the cluster is, and `pdj aws token` as its credentials."""
+"""The kubeconfig in the assets directory, which uses `pdj aws token` as its credential plugin."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 
 import yaml
 
+from paddlejob.cloud.aws.config import assets
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import NotPossible
-
-from . import assets
-from .refusals import Refused
-from .session import Aws
 
 
 def find_cluster(aws: Aws, name: str) -> dict[str, Any] | None:
-    """The EKS cluster, or None where there is none (yet)."""
+    """Return the EKS cluster, or None if it does not exist (yet)."""
     try:
         cluster: dict[str, Any] = aws.call("eks", "describe_cluster", name=name)["cluster"]
-    except Refused as no:
-        if no.code == "ResourceNotFoundException":
+    except AwsError as error:
+        if error.code == "ResourceNotFoundException":
             return None
         raise
     return cluster
@@ -28,9 +27,9 @@ def find_cluster(aws: Aws, name: str) -> dict[str, Any] | None:
 def kubeconfig(aws: Aws, name: str) -> dict[str, Any]:
     cluster = find_cluster(aws, name)
     if cluster is None:
-        raise NotPossible(f"there is no cluster {name} in {aws.region}; run `pdj aws up`")
+        raise NotPossible(f"cluster {name} does not exist in {aws.region}; run `pdj aws up`")
     if not cluster.get("endpoint"):
-        raise NotPossible(f"cluster {name} is {cluster['status']} and has no address yet; run `pdj aws up` again")
+        raise NotPossible(f"cluster {name} is {cluster['status']} and has no endpoint yet; run `pdj aws up` again")
     arguments = ["aws", "token", "--cluster-name", name, "--region", aws.region]
     if aws.profile:
         arguments += ["--profile", aws.profile]
@@ -39,7 +38,7 @@ def kubeconfig(aws: Aws, name: str) -> dict[str, Any]:
         "command": "pdj",
         "args": arguments,
         "interactiveMode": "Never",
-        "installHint": "kubectl asks pdj for a token: pip install 'paddlejob[aws]'",
+        "installHint": "kubectl gets its token from pdj; run `pip install 'paddlejob[aws]'`",
     }
     return {
         "apiVersion": "v1",
@@ -60,5 +59,5 @@ def kubeconfig(aws: Aws, name: str) -> dict[str, Any]:
 
 
 def write(path: Path, config: dict[str, Any]) -> None:
-    """Readable by its owner only."""
+    """Write the kubeconfig, readable by its owner only."""
     assets.write(path, yaml.safe_dump(config, sort_keys=False), mode=0o600)

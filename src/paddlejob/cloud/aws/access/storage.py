@@ -1,12 +1,11 @@
-"""The document's PersistentVolume and PersistentVolumeClaim, for the file system that `up` made."""
+"""The PersistentVolume and PersistentVolumeClaim for the cluster's file system, named as in the tutorial."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from paddlejob.cloud.aws.stack.stack import StackState
 from paddlejob.errors import NotPossible
-
-from .stack import StackState
 
 NAME = "efsvol"
 MOUNT_OPTIONS = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
@@ -24,7 +23,7 @@ def dns_name(file_system_id: str, region: str) -> str:
 
 
 def volume(file_system_id: str, region: str, csi: bool = False) -> dict[str, Any]:
-    """With `csi`, the EFS add-on mounts it, encrypted on the wire; else the node's own NFS client does."""
+    """With `csi` the EFS add-on mounts the volume, encrypted in transit; otherwise the node's NFS client does."""
     source: dict[str, Any] = {"nfs": {"server": dns_name(file_system_id, region), "path": "/"}}
     if csi:
         source = {
@@ -45,7 +44,7 @@ def volume(file_system_id: str, region: str, csi: bool = False) -> dict[str, Any
 
 
 def claim() -> dict[str, Any]:
-    """No storage class, so that no default class takes the claim; the volume is named, so that no other does."""
+    """An empty storage class keeps a default class from provisioning; volumeName binds the claim to this volume."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -59,11 +58,11 @@ def claim() -> dict[str, Any]:
     }
 
 
-def facts(file_system_id: str, region: str) -> dict[str, str]:
+def summary(file_system_id: str, region: str) -> dict[str, str]:
     server = dns_name(file_system_id, region)
     return {"fileSystem": file_system_id, "server": server, "mount": mount_command(file_system_id, region)}
 
 
 def mount_command(file_system_id: str, region: str) -> str:
-    """How the document looks at the results, from a node."""
+    """Return the command that mounts the file system on a node."""
     return f"mkdir -p efs && sudo mount -t nfs4 -o {MOUNT_OPTIONS} {dns_name(file_system_id, region)}:/ efs"

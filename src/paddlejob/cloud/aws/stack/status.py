@@ -1,15 +1,15 @@
-"""`status`: what there is of the cluster, as in the document, and its nodes."""
+"""The status of a cluster and its nodes (`pdj aws status`)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .kubeconfig import find_cluster
-from .refusals import Refused
-from .session import Aws
-from .stack import StackState
-from .storage import dns_name
+from paddlejob.cloud.aws.access.kubeconfig import find_cluster
+from paddlejob.cloud.aws.access.storage import dns_name
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.stack import StackState
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class ClusterStatus:
         running = sum(node.state == "running" for node in self.nodes)
         facts = {
             "Cluster Name": self.cluster_name,
-            "Controller DNS Name": self.controller_dns_name or "none yet",
+            "Controller DNS Name": self.controller_dns_name or "pending",
             "Stack": self.stack,
             "Region": self.region,
             "Kubernetes": self.kubernetes_version,
-            "Name inside the VPC": self.api_name,
+            "DNS name in the VPC": self.api_name,
             "EFS": self.file_system and dns_name(self.file_system, self.region),
             "S3 bucket": self.bucket and f"s3://{self.bucket}",
             "Nodes": f"{running} of {self.nodes_wanted} running",
@@ -56,7 +56,7 @@ class ClusterStatus:
 
 
 def status(aws: Aws, state: StackState) -> ClusterStatus:
-    """Ask EKS and EC2. A stack that is not that far yet has no cluster, and that is said, not an error."""
+    """Query EKS and EC2. A stack whose cluster does not exist yet is not an error."""
     outputs = state.outputs
     cluster = find_cluster(aws, state.name) or {}
     group = _node_group(aws, state.name, outputs["NodeGroup"]) if cluster and "NodeGroup" in outputs else {}
@@ -78,8 +78,8 @@ def status(aws: Aws, state: StackState) -> ClusterStatus:
 def _node_group(aws: Aws, cluster: str, group: str) -> dict[str, Any]:
     try:
         answer = aws.call("eks", "describe_nodegroup", clusterName=cluster, nodegroupName=group)
-    except Refused as no:
-        if no.code == "ResourceNotFoundException":  # it is being replaced or deleted
+    except AwsError as error:
+        if error.code == "ResourceNotFoundException":  # being replaced or deleted
             return {}
         raise
     found: dict[str, Any] = answer["nodegroup"]
@@ -115,7 +115,7 @@ def _camel(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, for YAML and JSON."""
+    """Convert tuples to lists for YAML and JSON."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value

@@ -1,16 +1,16 @@
-"""What lives in the cluster's network and is not the stack's: it would block the deletion of the network."""
+"""Resources outside the stack that would block the deletion of the cluster or its network."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from .refusals import Refused
-from .session import Aws
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
 
 
 def blockers(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[str]:
-    """Each with its name and what to do about it. `resources` are the stack's own."""
+    """Name each blocker and what to do about it. `resources` are the stack's own."""
     found = _other_nodes(aws, cluster, resources) if "Cluster" in resources else []
     if vpc := resources.get("Vpc"):
         found += _load_balancers(aws, vpc)
@@ -26,8 +26,8 @@ def _other_nodes(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[s
     try:
         groups = aws.items("eks", "list_nodegroups", "nodegroups", clusterName=cluster)
         profiles = aws.items("eks", "list_fargate_profiles", "fargateProfileNames", clusterName=cluster)
-    except Refused as no:
-        if no.code != "ResourceNotFoundException":
+    except AwsError as error:
+        if error.code != "ResourceNotFoundException":
             raise
         return []
     named = [f"node group {name}: delete it in EKS" for name in groups if name != own]
@@ -35,11 +35,11 @@ def _other_nodes(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[s
 
 
 def _records(aws: Aws, zone: str, own: str) -> list[str]:
-    """A private zone is deleted only when nothing but its own two records and ours is in it."""
+    """A private zone can be deleted only when it contains no records but NS, SOA and the stack's own."""
     try:
         records = aws.items("route53", "list_resource_record_sets", "ResourceRecordSets", HostedZoneId=zone)
-    except Refused as no:
-        if no.code != "NoSuchHostedZone":
+    except AwsError as error:
+        if error.code != "NoSuchHostedZone":
             raise
         return []
     foreign = [
@@ -51,7 +51,7 @@ def _records(aws: Aws, zone: str, own: str) -> list[str]:
 
 
 def _load_balancers(aws: Aws, vpc: str) -> list[str]:
-    advice = "delete the Service or Ingress that made it, or the load balancer itself"
+    advice = "delete the Service or Ingress that created it, or the load balancer itself"
     new = aws.items("elbv2", "describe_load_balancers", "LoadBalancers")
     old = aws.items("elb", "describe_load_balancers", "LoadBalancerDescriptions")
     names = [item["LoadBalancerName"] for item in new if item.get("VpcId") == vpc]
@@ -60,18 +60,18 @@ def _load_balancers(aws: Aws, vpc: str) -> list[str]:
 
 
 def _interfaces(aws: Aws, cluster: str, vpc: str, resources: Mapping[str, str]) -> list[str]:
-    found = aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=_in(vpc))
+    found = aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=_vpc_filter(vpc))
     nodes = _nodes(aws, vpc, cluster)
     own = _of_nat_gateway(aws, resources.get("NatGateway", "")) | _of_mount_targets(aws, resources)
     return [
-        f"network interface {item['NetworkInterfaceId']} ({_owner(item)}): remove what uses it, or the interface"
+        f"network interface {item['NetworkInterfaceId']} ({_owner(item)}): delete what uses it, or the interface"
         for item in found
-        if item["NetworkInterfaceId"] not in own and not _goes_by_itself(item, cluster, nodes)
+        if item["NetworkInterfaceId"] not in own and not _is_removed_with_the_cluster(item, cluster, nodes)
     ]
 
 
-def _goes_by_itself(item: dict[str, Any], cluster: str, nodes: set[str]) -> bool:
-    """Those of the control plane and of the nodes, and those of load balancers, which are named already."""
+def _is_removed_with_the_cluster(item: dict[str, Any], cluster: str, nodes: set[str]) -> bool:
+    """True for interfaces of the control plane, of nodes, and of load balancers, which are reported already."""
     description = item.get("Description", "")
     attached_to = item.get("Attachment", {}).get("InstanceId", "")
     return attached_to in nodes or description == f"Amazon EKS {cluster}" or description.startswith("ELB ")
@@ -96,8 +96,8 @@ def _of_mount_targets(aws: Aws, resources: Mapping[str, str]) -> set[str]:
 def _of_mount_target(aws: Aws, name: str) -> list[str]:
     try:
         targets = aws.items("efs", "describe_mount_targets", "MountTargets", MountTargetId=name)
-    except Refused as no:
-        if no.code != "MountTargetNotFound":
+    except AwsError as error:
+        if error.code != "MountTargetNotFound":
             raise
         return []
     return [target["NetworkInterfaceId"] for target in targets if "NetworkInterfaceId" in target]
@@ -109,23 +109,23 @@ def _owner(item: dict[str, Any]) -> str:
 
 
 def _nodes(aws: Aws, vpc: str, cluster: str) -> set[str]:
-    wanted = [*_in(vpc), {"Name": "tag:eks:cluster-name", "Values": [cluster]}]
+    wanted = [*_vpc_filter(vpc), {"Name": "tag:eks:cluster-name", "Values": [cluster]}]
     reservations = aws.items("ec2", "describe_instances", "Reservations", Filters=wanted)
     return {instance["InstanceId"] for reservation in reservations for instance in reservation["Instances"]}
 
 
 def _security_groups(aws: Aws, cluster: str, vpc: str, own: set[str]) -> list[str]:
-    found = aws.items("ec2", "describe_security_groups", "SecurityGroups", Filters=_in(vpc))
+    found = aws.items("ec2", "describe_security_groups", "SecurityGroups", Filters=_vpc_filter(vpc))
     return [
         f"security group {item['GroupId']} ({item['GroupName']}): delete it"
         for item in found
-        if item["GroupName"] != "default" and item["GroupId"] not in own and not _made_by_eks(item, cluster)
+        if item["GroupName"] != "default" and item["GroupId"] not in own and not _is_created_by_eks(item, cluster)
     ]
 
 
-def _made_by_eks(item: dict[str, Any], cluster: str) -> bool:
+def _is_created_by_eks(item: dict[str, Any], cluster: str) -> bool:
     return {"Key": "aws:eks:cluster-name", "Value": cluster} in item.get("Tags", [])
 
 
-def _in(vpc: str) -> list[dict[str, Any]]:
+def _vpc_filter(vpc: str) -> list[dict[str, Any]]:
     return [{"Name": "vpc-id", "Values": [vpc]}]

@@ -1,4 +1,4 @@
-"""The directory of assets: cluster.yaml, which the user edits, and what the other verbs write beside it."""
+"""The assets directory: cluster.yaml, which the user edits, and the files that the commands write beside it."""
 
 from __future__ import annotations
 
@@ -10,45 +10,44 @@ from typing import Any
 
 import yaml
 
+from paddlejob.cloud.aws.config.cluster import ClusterConfig, parse_config
 from paddlejob.errors import BadInput, NotPossible
-
-from .config import ClusterConfig, read_config
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CLUSTER_YAML = """\
-# A cluster on AWS. Edit it, then run `pdj aws up` in this directory.
-# `pdj aws validate` checks it; nothing here costs money before `up`.
+# A cluster on AWS. Edit this file, then run `pdj aws up` in this directory.
+# `pdj aws validate` checks it. Nothing is billed before `up`.
 clusterName: {name}
-# Inside the VPC, api.{dns} is the name of the Kubernetes API.
+# Inside the VPC, the Kubernetes API is api.{dns}.
 externalDNSName: {dns}
 region: {region}
-# Nodes are in these zones. With one zone, the control plane's second is chosen for you.
+# Nodes run in these zones. EKS needs two zones for the control plane; with one listed, the second is chosen for you.
 availabilityZones: [{zones}]
 
-# Nodes. For GPUs use a type such as g4dn.xlarge; spot nodes are cheaper and may be taken away.
+# Nodes. For GPUs, use a type such as g4dn.xlarge. Spot nodes are cheaper, but AWS may reclaim them.
 workerCount: {workers}
 maxWorkerCount: {most_workers}
 workerInstanceType: {instance_type}
 workerSpot: {spot}
 workerDiskSize: 100    # GiB
 
-# An EC2 key pair, for ssh from inside the VPC. Without it: aws ssm start-session.
+# EC2 key pair for SSH from inside the VPC. Without one, use `aws ssm start-session`.
 {key_name}
-# The KMS key that encrypts Kubernetes' secrets. Without it, one is made.
+# KMS key that encrypts Kubernetes secrets. Without one, a key is created.
 {kms_key}
 
-# Who may reach the Kubernetes API over the internet. Your own network is better than everyone.
+# Networks that may reach the Kubernetes API over the internet. Restrict this to your own network if you can.
 apiAccessCIDRs: [0.0.0.0/0]
 vpcCIDR: 10.0.0.0/16
-# kubernetesVersion: "1.36"    # EKS's own default where it is left out
-# fileSystemId: fs-...         # an EFS that `destroy --keep-data` left; else one is made
-# administratorArn: arn:aws:iam::ACCOUNT:role/NAME    # whoever runs `up` first, where it is left out
+# kubernetesVersion: "1.36"    # default: the EKS default
+# fileSystemId: fs-...         # an EFS kept by `destroy --keep-data`; default: create one
+# administratorArn: arn:aws:iam::ACCOUNT:role/NAME    # default: whoever runs `up` first
 """
 
 
 @dataclass(frozen=True)
 class Assets:
-    """Where the files of one cluster are."""
+    """The paths of one cluster's files."""
 
     directory: Path
 
@@ -78,24 +77,26 @@ class Assets:
         try:
             root = loader.get_single_node()
             settings = loader.construct_document(root) if root else None
-        except yaml.YAMLError as bad:
-            raise BadInput(f"{source}{_place(bad)}: this is not YAML: {_problem(bad)}") from None
-        return read_config(settings, source, _lines(root, source))
+        except yaml.YAMLError as error:
+            raise BadInput(f"{source}{_position(error)}: invalid YAML: {_problem(error)}") from None
+        return parse_config(settings, source, _lines(root, source))
 
     def init(self, config: ClusterConfig, replace: bool = False) -> None:
         """Write cluster.yaml with its comments."""
         if self.cluster_yaml.exists() and not replace:
-            raise BadInput(f"{self.cluster_yaml}: is there already; edit it, or use --replace")
+            raise BadInput(f"{self.cluster_yaml}: already exists; edit it, or overwrite it with --replace")
         write(self.cluster_yaml, cluster_yaml(config))
 
     def with_worker_count(self, count: int) -> str:
-        """The text of cluster.yaml with another workerCount and every other character as it is."""
+        """Return the text of cluster.yaml with workerCount changed and everything else untouched."""
         text = self._text()
         changed, found = re.subn(r"(?m)^workerCount:[^\n#]*?(?=\s*(#|$))", f"workerCount: {count}", text, count=1)
         if not found:
             changed = f"{text.rstrip()}\nworkerCount: {count}\n"
-        if not _says(changed, count):
-            raise BadInput(f"{self.cluster_yaml}: write `workerCount: {count}` there yourself, and run `pdj aws up`")
+        if not _has_worker_count(changed, count):
+            raise BadInput(
+                f"{self.cluster_yaml}: cannot be edited automatically; set `workerCount: {count}` and run `pdj aws up`"
+            )
         return changed
 
     def _text(self) -> str:
@@ -103,16 +104,16 @@ class Assets:
             return self.cluster_yaml.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise BadInput(
-                f"{self.cluster_yaml}: not there; run `pdj aws init` first, or name the directory with --assets"
+                f"{self.cluster_yaml}: no such file; run `pdj aws init` first, or pass its directory with --assets"
             ) from None
-        except UnicodeDecodeError as bad:
-            raise BadInput(f"{self.cluster_yaml}: is not text: {bad.reason} at byte {bad.start}") from None
-        except OSError as bad:
-            raise BadInput(f"{self.cluster_yaml}: cannot be read: {bad.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{self.cluster_yaml}: not UTF-8: {error.reason} at byte {error.start}") from None
+        except OSError as error:
+            raise BadInput(f"{self.cluster_yaml}: cannot be read: {error.strerror}") from None
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,10 +121,10 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
         part.touch(mode=mode)
         part.write_text(text, encoding="utf-8")
         part.replace(path)
-    except OSError as bad:
+    except OSError as error:
         with suppress(OSError):
             part.unlink()
-        raise NotPossible(f"{path}: cannot be written: {bad.strerror}") from None
+        raise NotPossible(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def cluster_yaml(config: ClusterConfig) -> str:
@@ -142,24 +143,24 @@ def cluster_yaml(config: ClusterConfig) -> str:
 
 
 def _scalar(text: str) -> str:
-    """The text as YAML writes it: in quotes where it would be read as something else, such as `on`."""
+    """Format a string as a YAML scalar, quoted where YAML would read another type, such as `on`."""
     return yaml.safe_dump(text, width=1000).removesuffix("...\n").strip()
 
 
 def _lines(root: Any, source: str) -> dict[str, int]:
-    """The line of each setting. One that is there twice is refused, where YAML would take the last."""
+    """Map each setting to its line. Duplicate keys are an error; YAML would silently take the last one."""
     if not isinstance(root, yaml.MappingNode):
         return {}
     lines: dict[str, int] = {}
     for key, _ in root.value:
         name, line = str(key.value), key.start_mark.line + 1
         if name in lines:
-            raise BadInput(f"{source}:{line}: {name}: is in line {lines[name]} already; remove one of them")
+            raise BadInput(f"{source}:{line}: duplicate key `{name}`, first in line {lines[name]}; remove one of them")
         lines[name] = line
     return lines
 
 
-def _says(text: str, count: int) -> bool:
+def _has_worker_count(text: str, count: int) -> bool:
     try:
         settings = yaml.load(text, Loader=Loader)
     except yaml.YAMLError:
@@ -167,7 +168,7 @@ def _says(text: str, count: int) -> bool:
     return isinstance(settings, dict) and settings.get("workerCount") == count
 
 
-def _place(error: yaml.YAMLError) -> str:
+def _position(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     return f":{mark.line + 1}:{mark.column + 1}" if mark else ""
 

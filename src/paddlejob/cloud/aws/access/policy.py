@@ -1,15 +1,15 @@
-"""`policy`: the least IAM policy for one cluster, instead of ten FullAccess ones. Pure.
+"""The least-privilege IAM policy for one cluster. Pure.
 
-The user changes only the stack, its roles, its EKS cluster and its bucket, all by name. Everything whose name AWS
-chooses (network, file system, key, DNS zone) may be changed by CloudFormation on the user's behalf and not directly.
+The user may change only the stack, its roles, its EKS cluster and its bucket, all by name. Resources whose names AWS
+chooses (network, file system, key, DNS zone) may be changed only by CloudFormation on the user's behalf.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .config import ClusterConfig
-from .publish import place
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.stack.publish import template_location
 
 Statement = dict[str, Any]
 
@@ -17,7 +17,7 @@ _STACK = (
     "CreateStack UpdateStack DeleteStack DescribeStacks DescribeStackEvents ListStackResources GetTemplate "
     "UpdateTerminationProtection ContinueUpdateRollback RollbackStack TagResource"
 )
-_LOOK = {
+_READ = {
     "ec2": "Describe*",
     "elasticloadbalancing": "DescribeLoadBalancers",
     "eks": "DescribeClusterVersions",
@@ -35,7 +35,7 @@ _BY_CLOUDFORMATION = {
         "CreateRouteTable DeleteRouteTable CreateSecurityGroup DeleteSecurityGroup CreateSubnet DeleteSubnet "
         "ModifySubnetAttribute CreateTags DeleteTags CreateVpc DeleteVpc ModifyVpcAttribute RunInstances "
         "CreateVpcEndpoint DeleteVpcEndpoints ModifyVpcEndpoint "
-        # EFS makes and removes the interface of a mount target with the caller's rights.
+        # EFS creates and deletes the interface of a mount target with the caller's permissions.
         "CreateNetworkInterface DeleteNetworkInterface"
     ),
     "elasticfilesystem": (
@@ -77,14 +77,14 @@ _LINKED_SERVICES = ("eks", "eks-nodegroup", "autoscaling", "spot", "elasticfiles
 
 
 def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, Any]:
-    """What the user who runs `pdj aws` needs, as narrow as each service lets us name it."""
+    """Return the permissions that `pdj aws` needs, as narrow as each service allows."""
     name, region = config.cluster_name, config.region
     aws = f"arn:{partition(region)}"
     role = f"{aws}:iam::{account}:role"
     here = f"{region}:{account}"
     statements = [
         _allow("Stack", {"cloudformation": _STACK}, f"{aws}:cloudformation:{here}:stack/{name}/*"),
-        _allow("Look", _LOOK, "*"),
+        _allow("Look", _READ, "*"),
         _allow("ByCloudFormation", _made_by_cloudformation(config), "*", when=_called_via("cloudformation")),
         _allow("Cluster", {"eks": _CLUSTER}, *(f"{aws}:eks:{here}:{what}" for what in _eks(name))),
         _allow("Roles", {"iam": _ROLES}, f"{role}/{name}-*"),
@@ -97,7 +97,7 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     if config.kms_key_arn:
         statements.append(_allow("OwnKey", {"kms": "DescribeKey CreateGrant"}, config.kms_key_arn))
     if s3_uri:
-        template = f"{aws}:s3:::{'/'.join(place(s3_uri, name))}"
+        template = f"{aws}:s3:::{'/'.join(template_location(s3_uri, name))}"
         statements.append(_allow("Template", {"s3": "PutObject GetObject"}, template))
     return {"Version": "2012-10-17", "Statement": statements}
 
@@ -119,7 +119,7 @@ def _allow(sid: str, actions: dict[str, str], *resources: str, when: Statement |
 
 
 def _made_by_cloudformation(config: ClusterConfig) -> dict[str, str]:
-    """No key is made where the user has one."""
+    """Leave out KMS if the user brings a key: none is created then."""
     return {
         service: names for service, names in _BY_CLOUDFORMATION.items() if service != "kms" or not config.kms_key_arn
     }

@@ -1,4 +1,4 @@
-"""What the name of an EC2 instance type tells: which system image its nodes need."""
+"""The machine image that an EC2 instance type needs, derived from its name."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _GPU_FAMILIES = frozenset({"g", "gr", "p"})
 
 
 def has_gpu(instance_type: str) -> bool:
-    """g4dn, g5, g6e, gr6, p3, p5 ... have NVIDIA GPUs; g4ad has AMD's, which Paddle's images cannot use."""
+    """g4dn, g5, g6e, gr6, p3, p5 and others have NVIDIA GPUs; g4ad has AMD GPUs, which Paddle's images cannot use."""
     parts = _PARTS.fullmatch(instance_type)
     return bool(parts and parts["family"] in _GPU_FAMILIES and parts["extra"] != "ad")
 
 
 def is_arm(instance_type: str) -> bool:
-    """A "g" behind the generation means Graviton: m6g, c7gn, g5g. a1 was the first."""
+    """A "g" after the generation means Graviton (m6g, c7gn, g5g); so does the family a1."""
     parts = _PARTS.fullmatch(instance_type)
     return bool(parts and (parts["family"] == "a" or "g" in parts["extra"]))
 

@@ -1,4 +1,4 @@
-"""A cluster that is not whole, or a line that breaks: `up` is run again, and it goes on."""
+"""After a failure or a lost connection, `up` is run again and resumes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from paddlejob.cloud.aws.config import ClusterConfig
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack import Stack
-from paddlejob.cloud.aws.up import up
+from paddlejob.cloud.aws.stack.stack import Stack
+from paddlejob.cloud.aws.stack.up import up
 
 from .scripted import Script, message
 
@@ -20,7 +20,7 @@ Configured = Callable[..., ClusterConfig]
 
 
 def test_after_a_failure_up_goes_on_and_does_not_tell_the_old_failure_again(
-    stack: Stack, configured: Configured, told: list[str]
+    stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_FAILED")
@@ -35,11 +35,11 @@ def test_after_a_failure_up_goes_on_and_does_not_tell_the_old_failure_again(
         aws.tells(("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"), ("Nodes", "CREATE_COMPLETE", ""))
         state, changed = up(stack, configured())
     assert (state.status, changed) == ("UPDATE_COMPLETE", True)
-    assert not any("no capacity" in line for line in told)
+    assert not any("no capacity" in line for line in progress)
 
 
 def test_a_stack_that_was_rolled_back_is_removed_and_made_anew(
-    stack: Stack, configured: Configured, told: list[str]
+    stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("ROLLBACK_COMPLETE")
@@ -57,7 +57,7 @@ def test_a_stack_that_was_rolled_back_is_removed_and_made_anew(
         aws.tells(START)
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
-    assert "holds nothing: removing it first" in told[0]
+    assert "is ROLLBACK_COMPLETE and empty: deleting it first" in progress[0]
 
 
 def test_rollback_is_asked_for_and_its_reason_told(stack: Stack, configured: Configured) -> None:
@@ -77,7 +77,7 @@ def test_rollback_is_asked_for_and_its_reason_told(stack: Stack, configured: Con
         said = message(lambda: up(stack, configured(), rollback=True))
     assert "Nodes (AWS::X::Nodes): Could not launch" in said
     assert "choose another workerInstanceType or zone" in said
-    assert "what was made stays" not in said
+    assert "resources created so far remain" not in said
 
 
 def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, configured: Configured) -> None:
@@ -95,11 +95,11 @@ def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, conf
         )
         said = message(lambda: up(stack, configured()))
     assert "Nodes (AWS::X::Nodes): Could not launch" in said
-    assert said.endswith("the cluster is as it was before; change that and run the same command again")
+    assert said.endswith("the update was rolled back; fix the cause and run the same command again")
 
 
 def test_a_second_zone_for_nodes_is_announced_as_new_nodes(
-    stack: Stack, configured: Configured, told: list[str]
+    stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_COMPLETE", NodesInEveryZone="no", InstanceType="m5.xlarge")
@@ -108,7 +108,7 @@ def test_a_second_zone_for_nodes_is_announced_as_new_nodes(
         aws.tells()
         aws.refuses("update_stack", "ValidationError", "No updates are to be performed.")
         up(stack, configured(availabilityZones=["us-west-2a", "us-west-2b"]))
-    assert told == ["availabilityZones changed: new nodes are made, then the old ones go, with the pods on them"]
+    assert progress == ["availabilityZones changed: creating new nodes, then deleting the old ones with their pods"]
 
 
 def test_nodes_of_a_cluster_that_never_was_complete_cannot_be_exchanged_and_that_is_explained(
@@ -125,11 +125,11 @@ def test_nodes_of_a_cluster_that_never_was_complete_cannot_be_exchanged_and_that
         refusal = "Replacement type updates not supported on stack with disable-rollback."
         aws.tells(("paddle-cluster", "UPDATE_IN_PROGRESS", ""), ("Nodes", "UPDATE_FAILED", refusal))
         said = message(lambda: up(stack, configured()))
-    assert "put workerInstanceType, workerSpot and availabilityZones back and run `pdj aws up`" in said
+    assert "restore workerInstanceType, workerSpot and availabilityZones and run `pdj aws up`" in said
 
 
 def test_a_session_that_expires_while_up_waits_says_how_to_go_on_and_the_next_up_does(
-    stack: Stack, configured: Configured, told: list[str]
+    stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.begins_to_create()
@@ -138,7 +138,7 @@ def test_a_session_that_expires_while_up_waits_says_how_to_go_on_and_the_next_up
         aws.tells(START)
         aws.refuses("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
         said = message(lambda: up(stack, configured()))
-        assert "sign in again (with SSO: `aws sso login`), then run the same command: it goes on where it was" in said
+        assert "sign in again (with SSO: `aws sso login`), then run the same command to resume" in said
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_COMPLETE")
         aws.tells(("paddle-cluster", "CREATE_COMPLETE", ""))
@@ -148,7 +148,7 @@ def test_a_session_that_expires_while_up_waits_says_how_to_go_on_and_the_next_up
         aws.refuses("update_stack", "ValidationError", "No updates are to be performed.")
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
-    assert "stack paddle-cluster is CREATE_IN_PROGRESS from an earlier run: following it" in told
+    assert "stack paddle-cluster is CREATE_IN_PROGRESS from an earlier run: following it" in progress
 
 
 def test_an_update_whose_rollback_failed_is_finished_first(stack: Stack, configured: Configured) -> None:
@@ -173,7 +173,7 @@ def test_a_half_deleted_stack_is_not_built_upon(stack: Stack, configured: Config
         assert "run `pdj aws destroy` again, then `pdj aws up`" in message(lambda: up(stack, configured()))
 
 
-def test_throttling_while_following_is_waited_out(stack: Stack, configured: Configured, told: list[str]) -> None:
+def test_throttling_while_following_is_waited_out(stack: Stack, configured: Configured, progress: list[str]) -> None:
     with Script(stack) as aws:
         aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
@@ -183,7 +183,7 @@ def test_throttling_while_following_is_waited_out(stack: Stack, configured: Conf
         aws.tells(START)
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
-    assert sum("asks to slow down" in line for line in told) == 1
+    assert sum("AWS throttled cloudformation:describe_stacks" in line for line in progress) == 1
 
 
 def test_throttling_elsewhere_is_an_error_that_says_to_try_again(stack: Stack, configured: Configured) -> None:
@@ -193,7 +193,7 @@ def test_throttling_elsewhere_is_an_error_that_says_to_try_again(stack: Stack, c
 
 
 def test_the_network_is_gone_in_the_middle_and_the_next_up_goes_on(
-    stack: Stack, configured: Configured, told: list[str], monkeypatch: pytest.MonkeyPatch
+    stack: Stack, configured: Configured, progress: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Script(stack) as aws:
         aws.begins_to_create()
@@ -201,10 +201,10 @@ def test_the_network_is_gone_in_the_middle_and_the_next_up_goes_on(
         with monkeypatch.context() as patch:
             cut_after(patch, stack, "describe_stack_events")
             said = message(lambda: up(stack, configured()))
-    assert "CloudFormation goes on with stack paddle-cluster: run the same command again to follow it" in said
-    assert "no answer from AWS" in told[0]
+    assert "CloudFormation continues with paddle-cluster; run the same command again to follow it" in said
+    assert "no answer from AWS" in progress[0]
 
-    again = Stack(Aws("us-west-2"), "paddle-cluster", told.append, sleep=lambda _: None)
+    again = Stack(Aws("us-west-2"), "paddle-cluster", progress.append, sleep=lambda _: None)
     with Script(again) as aws:
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_IN_PROGRESS")
@@ -217,7 +217,7 @@ def test_the_network_is_gone_in_the_middle_and_the_next_up_goes_on(
         aws.refuses("update_stack", "ValidationError", "No updates are to be performed.")
         state, _ = up(again, configured())
     assert state.status == "CREATE_COMPLETE"
-    assert any("CREATE_COMPLETE" in line and "Cluster" in line for line in told)
+    assert any("CREATE_COMPLETE" in line and "Cluster" in line for line in progress)
 
 
 def cut_after(patch: pytest.MonkeyPatch, stack: Stack, operation: str) -> None:

@@ -1,18 +1,18 @@
-"""What the cluster's file system and bucket hold, before it is lost."""
+"""The data in the cluster's file system and bucket: what there is, and how it is deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .refusals import Refused
-from .session import Aws
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
 
-HOLD_DATA = ("FileSystem", "Bucket")  # as the template names them
-_A_BATCH = 1000  # as many as S3 deletes in one request
+DATA_RESOURCES = ("FileSystem", "Bucket")  # logical names in the template
+_BATCH_SIZE = 1000  # the most that S3 deletes in one request
 
 
-def holdings(aws: Aws, resources: Mapping[str, str]) -> list[str]:
-    """The file system and the bucket that the stack made, with how much is in them."""
+def stored_data(aws: Aws, resources: Mapping[str, str]) -> list[str]:
+    """Describe the file system and the bucket of the stack, with how much they contain."""
     found = []
     if files := resources.get("FileSystem"):
         found += _file_system(aws, files)
@@ -21,8 +21,8 @@ def holdings(aws: Aws, resources: Mapping[str, str]) -> list[str]:
     return found
 
 
-def empty(aws: Aws, bucket: str, say: Callable[[str], None]) -> None:
-    """Delete every object and every version. CloudFormation deletes a bucket only when it is empty."""
+def empty_bucket(aws: Aws, bucket: str, say: Callable[[str], None]) -> None:
+    """Delete all objects and versions; CloudFormation deletes only empty buckets."""
     removed = 0
     while batch := _next_batch(aws, bucket):
         aws.call("s3", "delete_objects", Bucket=bucket, Delete={"Objects": batch, "Quiet": True})
@@ -32,9 +32,9 @@ def empty(aws: Aws, bucket: str, say: Callable[[str], None]) -> None:
 
 def _next_batch(aws: Aws, bucket: str) -> list[dict[str, str]]:
     try:
-        page = aws.call("s3", "list_object_versions", Bucket=bucket, MaxKeys=_A_BATCH)
-    except Refused as no:
-        if no.code == "NoSuchBucket":
+        page = aws.call("s3", "list_object_versions", Bucket=bucket, MaxKeys=_BATCH_SIZE)
+    except AwsError as error:
+        if error.code == "NoSuchBucket":
             return []
         raise
     versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
@@ -44,25 +44,25 @@ def _next_batch(aws: Aws, bucket: str) -> list[dict[str, str]]:
 def _file_system(aws: Aws, name: str) -> list[str]:
     try:
         found = aws.call("efs", "describe_file_systems", FileSystemId=name)["FileSystems"]
-    except Refused as no:
-        if no.code == "FileSystemNotFound":
+    except AwsError as error:
+        if error.code == "FileSystemNotFound":
             return []
         raise
-    return [f"file system {name} ({size(item['SizeInBytes']['Value'])})" for item in found]
+    return [f"file system {name} ({_format_size(item['SizeInBytes']['Value'])})" for item in found]
 
 
 def _bucket(aws: Aws, name: str) -> list[str]:
     try:
-        page = aws.call("s3", "list_objects_v2", Bucket=name, MaxKeys=_A_BATCH)
-    except Refused as no:
-        if no.code == "NoSuchBucket":
+        page = aws.call("s3", "list_objects_v2", Bucket=name, MaxKeys=_BATCH_SIZE)
+    except AwsError as error:
+        if error.code == "NoSuchBucket":
             return []
         raise
     count = f"{page['KeyCount']}{' or more' if page.get('IsTruncated') else ''} objects"
     return [f"bucket {name} ({count})"]
 
 
-def size(count: int) -> str:
+def _format_size(count: int) -> str:
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.4g} {unit}"

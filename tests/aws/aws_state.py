@@ -1,4 +1,4 @@
-"""What tests ask AWS and do to cluster.yaml, beside what `pdj aws` does."""
+"""Helpers that query AWS directly, set the status of a stack, and edit cluster.yaml."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def outputs() -> dict[str, str]:
 
 
 def inventory() -> dict[str, int]:
-    """How much there is of everything that a cluster is made of."""
+    """Count every kind of resource that a cluster is made of."""
     ec2 = client("ec2")
     return {
         "stacks": len(client("cloudformation").describe_stacks()["Stacks"]),
@@ -42,7 +42,7 @@ def inventory() -> dict[str, int]:
 
 
 def stack_state(status: str) -> None:
-    """Bring the stack into a state that moto itself never brings it to."""
+    """Put the stack into a status that moto itself never reaches."""
     (stack,) = cloudformation_backends["123456789012"]["us-west-2"].stacks.values()
     stack.status = status
 

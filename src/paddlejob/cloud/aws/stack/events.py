@@ -1,4 +1,4 @@
-"""What CloudFormation tells while it works: progress, and which failure came first. Pure."""
+"""The events of a CloudFormation stack: progress lines, and the failure that caused the others. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .refusals import QUOTA_ADVICE, is_quota
+from paddlejob.cloud.aws.errors import QUOTA_ADVICE, is_quota
 
 _STARTS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS")
-SOUND = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
+STABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Event:
     of_stack: bool
 
     @classmethod
-    def read(cls, item: dict[str, Any]) -> Event:
+    def parse(cls, item: dict[str, Any]) -> Event:
         return cls(
             id=item["EventId"],
             time=item["Timestamp"],
@@ -39,16 +39,16 @@ class Event:
         return self.of_stack and self.status in _STARTS
 
     def completes_operation(self) -> bool:
-        return self.of_stack and self.status in SOUND
+        return self.of_stack and self.status in STABLE
 
     def line(self) -> str:
-        """One line of progress. The reason is shown where it tells more than the status."""
+        """Format one line of progress. The reason is omitted while an operation is in progress."""
         reason = f"  {self.reason}" if self.reason and not self.status.endswith("_IN_PROGRESS") else ""
         return f"{self.time:%H:%M:%S}  {self.status:<26} {self.resource:<22} {self.type}{reason}"
 
 
 def of_this_operation(newest_first: Iterable[Event], last_seen: str | None) -> list[Event]:
-    """The events since `last_seen`, or since the operation began; oldest first."""
+    """Return the events since `last_seen`, or since the operation started; oldest first."""
     found: list[Event] = []
     for event in newest_first:
         if event.id == last_seen:
@@ -60,7 +60,7 @@ def of_this_operation(newest_first: Iterable[Event], last_seen: str | None) -> l
 
 
 def first_failure(oldest_first: Sequence[Event]) -> Event | None:
-    """The failure that caused the others: those that it cancelled come after it and say so."""
+    """Return the failure that caused the others; operations cancelled by it fail later and say so."""
     failed = [event for event in oldest_first if event.status.endswith("_FAILED") and not event.of_stack]
     causes = [event for event in failed if "cancelled" not in event.reason.lower()]
     whole = [event for event in oldest_first if event.status.endswith("_FAILED") and event.of_stack]
@@ -68,25 +68,25 @@ def first_failure(oldest_first: Sequence[Event]) -> Event | None:
 
 
 def advice(reason: str) -> str:
-    """What to change, for the reasons that are common."""
-    small = reason.lower()
-    if "replacement type updates" in small:
+    """Return the remedy for common failure reasons, or an empty string."""
+    lowered = reason.lower()
+    if "replacement type updates" in lowered:
         return (
-            "nodes cannot be exchanged before the cluster has once been complete: put workerInstanceType, workerSpot "
-            "and availabilityZones back and run `pdj aws up`, then change them"
+            "nodes cannot be replaced before the cluster has been created completely: restore workerInstanceType, "
+            "workerSpot and availabilityZones and run `pdj aws up`, then change them"
         )
     if is_quota(reason):
         return QUOTA_ADVICE
-    if "already exist" in small:
-        return "the name is taken by something that this stack did not make: choose another clusterName, or remove it"
-    if "not authorized" in small or "accessdenied" in small or "access denied" in small:
-        return "`pdj aws policy` prints the rights that are needed"
-    if "insufficientinstancecapacity" in small or "insufficient capacity" in small or "could not launch" in small:
-        return "AWS has no such instance free now: choose another workerInstanceType or zone, or try later"
-    if "availability zone" in small or "unsupportedavailabilityzone" in small:
+    if "already exist" in lowered:
+        return "a resource of that name exists outside this stack: choose another clusterName, or delete the resource"
+    if "not authorized" in lowered or "accessdenied" in lowered or "access denied" in lowered:
+        return "`pdj aws policy` prints the required permissions"
+    if "insufficientinstancecapacity" in lowered or "insufficient capacity" in lowered or "could not launch" in lowered:
+        return "AWS has no capacity for this instance type: choose another workerInstanceType or zone, or try later"
+    if "availability zone" in lowered or "unsupportedavailabilityzone" in lowered:
         return "choose other availabilityZones or another workerInstanceType"
-    if "dependency" in small or "has dependencies" in small:
-        return "something outside the stack still uses it: `pdj aws destroy` names it"
-    if "not empty" in small:
-        return "something wrote to the bucket meanwhile: run `pdj aws destroy` again"
+    if "dependency" in lowered or "has dependencies" in lowered:
+        return "a resource outside the stack still uses it: `pdj aws destroy` lists such resources"
+    if "not empty" in lowered:
+        return "objects were added to the bucket meanwhile: run `pdj aws destroy` again"
     return ""

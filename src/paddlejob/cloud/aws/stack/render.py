@@ -1,4 +1,4 @@
-"""From cluster.yaml to the CloudFormation template with its values. Pure."""
+"""The CloudFormation template and its parameters, from cluster.yaml. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from .config import ZONES_AT_MOST, ClusterConfig
-from .instances import ami_type
+from paddlejob.cloud.aws.config.cluster import MAX_ZONES, ClusterConfig
+from paddlejob.cloud.aws.config.instances import ami_type
 
 Parameters = dict[str, str]
 
-# What cannot change while the cluster lives: a change would replace the network or the control plane.
-FIXED = ("Zone1", "Zone2", "Zone3", "VpcCidr", "KmsKeyArn", "FileSystemId")
-SETTING_OF = {
+# Parameters that cannot change: a change would replace the network or the control plane.
+IMMUTABLE = ("Zone1", "Zone2", "Zone3", "VpcCidr", "KmsKeyArn", "FileSystemId")
+SETTING_NAMES = {
     "Zone1": "availabilityZones",
     "Zone2": "availabilityZones",
     "Zone3": "availabilityZones",
@@ -21,23 +21,23 @@ SETTING_OF = {
     "KmsKeyArn": "kmsKeyArn",
     "FileSystemId": "fileSystemId",
 }
-# What a node group is made with: a change replaces it.
-NEW_NODES = {
+# Parameters of the node group whose change replaces it.
+REPLACES_NODES = {
     "InstanceType": "workerInstanceType",
     "CapacityType": "workerSpot",
     "NodesInEveryZone": "availabilityZones",
 }
-# The deletion policies of what holds data: the file system and the bucket, and nothing else.
-_DATA_GOES = "DeletionPolicy: Delete"
-_DATA_STAYS = "DeletionPolicy: Retain"
+# The deletion policies of the two resources that hold data: the file system and the bucket.
+_DELETE_DATA = "DeletionPolicy: Delete"
+_RETAIN_DATA = "DeletionPolicy: Retain"
 
 
 def parameters(config: ClusterConfig, second_zone: str = "", administrator: str = "") -> Parameters:
-    """The stack's parameters. `second_zone` is the control plane's, where the user named one zone only."""
+    """Return the stack's parameters. `second_zone` is for the control plane, if the user listed one zone only."""
     zones = [*config.availability_zones]
     if len(zones) == 1:
-        zones.append(second_zone or guessed_second_zone(zones[0]))
-    zones += [""] * (ZONES_AT_MOST - len(zones))
+        zones.append(second_zone or guess_second_zone(zones[0]))
+    zones += [""] * (MAX_ZONES - len(zones))
     subnets = subnet_cidrs(config.vpc_cidr)
     return {
         "Zone1": zones[0],
@@ -45,8 +45,8 @@ def parameters(config: ClusterConfig, second_zone: str = "", administrator: str 
         "Zone3": zones[2],
         "NodesInEveryZone": "no" if len(config.availability_zones) == 1 else "yes",
         "VpcCidr": config.vpc_cidr,
-        "PublicCidrs": ",".join(subnets[:ZONES_AT_MOST]),
-        "PrivateCidrs": ",".join(subnets[ZONES_AT_MOST : 2 * ZONES_AT_MOST]),
+        "PublicCidrs": ",".join(subnets[:MAX_ZONES]),
+        "PrivateCidrs": ",".join(subnets[MAX_ZONES : 2 * MAX_ZONES]),
         "ApiAccessCidrs": ",".join(config.api_access_cidrs),
         "ExternalDnsName": config.external_dns_name,
         "KubernetesVersion": config.kubernetes_version,
@@ -65,7 +65,7 @@ def parameters(config: ClusterConfig, second_zone: str = "", administrator: str 
 
 
 def as_deployed(config: ClusterConfig, deployed: Mapping[str, str]) -> ClusterConfig:
-    """The settings that cost money, as the stack has them and not as cluster.yaml would have them."""
+    """Return the configuration with the settings that determine cost as deployed, not as in cluster.yaml."""
     if "WorkerCount" not in deployed:
         return config
     return config.model_copy(
@@ -80,24 +80,24 @@ def as_deployed(config: ClusterConfig, deployed: Mapping[str, str]) -> ClusterCo
 
 
 def template(values: Parameters) -> str:
-    """The template with these values as defaults: what is sent, and what stack.yaml shows."""
+    """Return the template with these values as parameter defaults: what is sent and what stack.yaml contains."""
     text = files(__package__).joinpath("template.yaml").read_text(encoding="utf-8")
     for name, value in values.items():
         text = text.replace(f"@{name}@", value.replace("\\", "\\\\").replace('"', '\\"'))
     return text
 
 
-def keeping_data(template_text: str, keep: bool = True) -> str:
-    """The same template, but deleting the stack leaves the file system and the bucket, or takes them along."""
-    policies = (_DATA_GOES, _DATA_STAYS) if keep else (_DATA_STAYS, _DATA_GOES)
+def retain_data(template_text: str, keep: bool = True) -> str:
+    """Return the template with deletion policies that keep, or delete, the file system and the bucket."""
+    policies = (_DELETE_DATA, _RETAIN_DATA) if keep else (_RETAIN_DATA, _DELETE_DATA)
     return template_text.replace(*policies)
 
 
 def subnet_cidrs(vpc_cidr: str) -> Sequence[str]:
-    """Eight equal parts of the VPC's network: public ones first, then private ones, two to spare."""
+    """Split the VPC network into eight subnets: first public, then private, two unused."""
     return [str(part) for part in ipaddress.IPv4Network(vpc_cidr).subnets(prefixlen_diff=3)]
 
 
-def guessed_second_zone(first: str) -> str:
-    """A likely neighbour, for rendering without asking AWS; `up` asks."""
+def guess_second_zone(first: str) -> str:
+    """Guess a second zone for rendering offline; `up` asks AWS."""
     return first[:-1] + ("b" if first.endswith("a") else "a")
