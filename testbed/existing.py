@@ -1,4 +1,4 @@
-"""A cluster that the user already has."""
+"""An existing cluster of the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.scratch import Scratch
 
 
 class Existing(Access):
-    """The cluster of a kubeconfig of the user's. Its nodes are not ours to kill."""
+    """The cluster of a given kubeconfig. Tests must not kill its nodes."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig

@@ -13,7 +13,7 @@ DOMAIN = "cluster.local"
 
 
 def server(coredns: Path, enter: Sequence[str], address: str, kubeconfig: Path, directory: Path) -> Process:
-    """CoreDNS for the cluster's own names, and no others: nothing is asked outside."""
+    """Return CoreDNS for the cluster's own names only; it forwards no queries."""
     corefile = directory / "Corefile"
     corefile.write_text(
         ".:53 {\n"
@@ -30,19 +30,19 @@ def server(coredns: Path, enter: Sequence[str], address: str, kubeconfig: Path, 
 
 
 def manifests(address: str) -> list[dict[str, Any]]:
-    """A Service without selector, and the EndpointSlice that leads from it to CoreDNS."""
-    where = {"name": "kube-dns", "namespace": "kube-system"}
+    """Return a Service without selector, and the EndpointSlice that points it to CoreDNS."""
+    metadata = {"name": "kube-dns", "namespace": "kube-system"}
     ports = [{"name": f"dns-{kind.lower()}", "port": 53, "protocol": kind} for kind in ("UDP", "TCP")]
     service = {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": where,
+        "metadata": metadata,
         "spec": {"clusterIP": SERVICE_ADDRESS, "ports": ports},
     }
     endpoints = {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
-        "metadata": where | {"labels": {"kubernetes.io/service-name": "kube-dns"}},
+        "metadata": metadata | {"labels": {"kubernetes.io/service-name": "kube-dns"}},
         "addressType": "IPv4",
         "endpoints": [{"addresses": [address]}],
         "ports": ports,

@@ -1,4 +1,4 @@
-"""A real HDFS on loopback: a name node and a data node of Hadoop, whose jars Maven fetches once into the cache."""
+"""A real HDFS on loopback: Hadoop's name node and data node, whose jars Maven fetches once into the cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.process import Process
 from testbed.scratch import Scratch
 
 VERSION = "3.4.1"
-# Without the last one Maven chooses a release of it that is too old for Hadoop's own.
+# Without the last entry, Maven resolves a release of it that is too old for Hadoop.
 ARTIFACTS = {
     "org.apache.hadoop:hadoop-common": VERSION,
     "org.apache.hadoop:hadoop-hdfs": VERSION,
@@ -35,13 +35,13 @@ log4j.appender.console.layout.ConversionPattern=%d %p %c{2}: %m%n
 
 
 def missing() -> str:
-    """The reason why there can be no HDFS here, or nothing."""
+    """Return why HDFS cannot run here, or an empty string."""
     programs = [name for name in ("java", "mvn") if not shutil.which(name)]
     return f"a real HDFS needs {' and '.join(programs)}" if programs else ""
 
 
 def jars() -> Path:
-    """The directory with Hadoop's jars, fetched unless they already were."""
+    """Return the directory with Hadoop's jars, fetching them unless they are cached."""
     target = cache_directory() / f"hdfs-{VERSION}"
     if target.exists():
         return target
@@ -51,7 +51,7 @@ def jars() -> Path:
         (here / "pom.xml").write_text(_pom())
         goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
         command = ["mvn", "-B", "-q", goal, "-DincludeScope=runtime", f"-DoutputDirectory={here}/jars"]
-        # A repository of its own, which goes with the directory.
+        # A separate local repository, deleted with the directory.
         done = subprocess.run(
             [*command, f"-Dmaven.repo.local={here}/repository"], cwd=here, capture_output=True, text=True
         )
@@ -69,11 +69,11 @@ class Hdfs:
         here = self._scratch.path
         self._rpc, self._http = free_port(), free_port()
         self._configure(here / "conf")
-        # As Hadoop's own start script does for this Java.
+        # As Hadoop's start script does for this version of Java.
         opened = [
-            word
+            option
             for package in ("lang", "util", "io")
-            for word in ("--add-opens", f"java.base/java.{package}=ALL-UNNAMED")
+            for option in ("--add-opens", f"java.base/java.{package}=ALL-UNNAMED")
         ]
         java = ["java", "-Xmx256m", *opened, "-cp", f"{here}/conf:{jars()}/*"]
         server = "org.apache.hadoop.hdfs.server"
@@ -102,7 +102,7 @@ class Hdfs:
         self._scratch.remove()
 
     def can_read(self, path: str) -> bool:
-        """Whether the data node gives out a file; it has to report to the name node first."""
+        """Whether the data node serves a file; it has to report to the name node first."""
         try:
             with urlopen(f"http://127.0.0.1:{self._http}/webhdfs/v1{path}?op=OPEN&length=1", timeout=5):
                 return True
@@ -137,7 +137,7 @@ class Hdfs:
                 "dfs.permissions.enabled": "false",
             },
         )
-        # The pages of the web interface are not among the jars; the servers only want to see the directories.
+        # The jars lack the pages of the web interface; the servers only check that the directories exist.
         for name in ("hdfs", "datanode"):
             (conf / "webapps" / name).mkdir(parents=True)
 

@@ -1,4 +1,4 @@
-"""Fake nodes: pods bound to them become Running at once, stay so, and go away when they are deleted."""
+"""Fake nodes: pods bound to them become Running at once and stay so until they are deleted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FAKE = "kwok.x-k8s.io/node"
 
 
 def flags(kubeconfig: Path, port: int) -> list[str]:
-    """KWOK with its built-in fast stages, for the nodes that carry our annotation only."""
+    """Return KWOK's flags: built-in fast stages, for nodes with our annotation only."""
     return [
         f"--kubeconfig={kubeconfig}",
         "--manage-all-nodes=false",
@@ -20,9 +20,9 @@ def flags(kubeconfig: Path, port: int) -> list[str]:
 
 
 def node(index: int, pods: int = 1000) -> dict[str, Any]:
-    """A Node that KWOK keeps Ready, with room for `pods` pods."""
+    """Return a Node that KWOK keeps Ready, with capacity for `pods` pods."""
     name = f"fake-{index}"
-    room = {"cpu": "4000", "memory": "64Ti", "pods": str(pods)}
+    capacity = {"cpu": "4000", "memory": "64Ti", "pods": str(pods)}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -31,10 +31,10 @@ def node(index: int, pods: int = 1000) -> dict[str, Any]:
             "annotations": {FAKE: "fake"},
             "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok"},
         },
-        "status": {"allocatable": room, "capacity": room},
+        "status": {"allocatable": capacity, "capacity": capacity},
     }
 
 
 def nodes(count: int) -> dict[str, Any]:
-    """A list of fake nodes, as `kubectl create -f -` takes it."""
+    """Return a List of fake nodes for `kubectl create -f -`."""
     return {"apiVersion": "v1", "kind": "List", "items": [node(index) for index in range(count)]}

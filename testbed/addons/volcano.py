@@ -71,18 +71,18 @@ class Volcano:
         return Process([*command, "--leader-elect=false", *flags], self._plane.directory / f"{name}.log", name=name)
 
     def _wait_until_established(self, patience: float = 60) -> None:
-        """Again and again: `kubectl wait` stumbles over a definition that has no conditions yet."""
-        ends = time.monotonic() + patience
+        """Retry, because `kubectl wait` fails on a definition that has no conditions yet."""
+        deadline = time.monotonic() + patience
         wait = ("wait", "--for=condition=Established", "--timeout=10s", "-f", str(self._definitions))
         while self._plane.kubectl(*wait, check=False).returncode:
-            if time.monotonic() > ends:
-                raise NotPossible(f"Volcano's definitions are not established within {patience:.0f} s")
+            if time.monotonic() > deadline:
+                raise NotPossible(f"Volcano's CRDs are not established after {patience:.0f} s")
             time.sleep(0.2)
 
     def _wait_for_queue(self) -> None:
-        """The controllers make the queue `default`; before it is there no group is admitted."""
+        """Wait for the queue `default`, which the controllers create; no group is admitted before."""
         deadline = time.monotonic() + 60
         while self._plane.kubectl("get", "queues.scheduling.volcano.sh", "default", check=False).returncode:
             if time.monotonic() > deadline:
-                raise NotPossible(f"Volcano made no queue; {self._processes[1].last_words()}")
+                raise NotPossible(f"Volcano created no queue; {self._processes[1].log_tail()}")
             time.sleep(0.2)

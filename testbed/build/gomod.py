@@ -1,4 +1,4 @@
-"""A go.mod of ours from which a module's own commands build as they do at home."""
+"""A go.mod from which the commands of another module build as in their own repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.build.recipes import Recipe
 
 
 def module_file(go: str, one: Recipe, directory: Path) -> None:
-    """Write go.mod, and main.go where the recipe has one, into `directory`."""
+    """Write go.mod, and main.go if the recipe has one, to `directory`."""
     source = _download(go, one)
     own = _run(go, ["mod", "edit", "-json", source["GoMod"]])
     (directory / "go.mod").write_text(go_mod(one, own))
@@ -21,20 +21,20 @@ def module_file(go: str, one: Recipe, directory: Path) -> None:
 
 
 def source_directory(go: str, one: Recipe) -> Path:
-    """Where the module's own files are, for what is not Go: manifests, charts."""
+    """Return the directory of the module's source, for files that are not Go: manifests, charts."""
     return Path(_download(go, one)["Dir"])
 
 
 def go_mod(one: Recipe, own: dict[str, Any]) -> str:
-    """The text of our go.mod. `own` is the module's own as JSON: its replaces hold only at home, so repeat them."""
+    """Return the text of go.mod. `own` is the module's own go.mod as JSON, whose replaces must be repeated to apply."""
     lines = ["module testbed", f"go {own['Go']}"]
     lines += [f"godebug {setting['Key']}={setting['Value']}" for setting in own.get("Godebug") or []]
     lines.append(f"require {one.module} {one.version}")
-    lines += [_replace(rule, one.version) for rule in own.get("Replace") or [] if _matters(rule)]
+    lines += [_replace(rule, one.version) for rule in own.get("Replace") or [] if _is_needed(rule)]
     return "\n".join(lines) + "\n"
 
 
-def _matters(rule: dict[str, Any]) -> bool:
+def _is_needed(rule: dict[str, Any]) -> bool:
     local = rule["New"]["Path"].startswith(".")
     return not local or "/staging/" in rule["New"]["Path"]
 
@@ -56,6 +56,6 @@ def _run(go: str, arguments: list[str]) -> dict[str, Any]:
     done = subprocess.run([go, *arguments], cwd="/", capture_output=True, text=True, stdin=subprocess.DEVNULL)
     answer: dict[str, Any] = json.loads(done.stdout or "{}")
     if done.returncode:
-        why = answer.get("Error") or done.stderr.strip()
-        raise NotPossible(f"go {' '.join(arguments)} failed: {why}")
+        reason = answer.get("Error") or done.stderr.strip()
+        raise NotPossible(f"go {' '.join(arguments)} failed: {reason}")
     return answer

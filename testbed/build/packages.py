@@ -1,4 +1,4 @@
-"""The Debian packages that a node is made of."""
+"""The Debian packages that a node needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paddlejob.errors import NotPossible
 from testbed.build.binaries import Say
 
 CNI_PLUGINS = Path("/usr/lib/cni")
-# A program of each package by which we know that it is there.
+# Each package with a program that shows that it is installed.
 NODE = {
     "containerd": "containerd",
     "runc": "runc",
@@ -27,13 +27,13 @@ IMAGES = {"mmdebstrap": "mmdebstrap"}
 
 
 def require(programs: Mapping[str, str], say: Say) -> None:
-    """Install the packages of which the program is missing; NotPossible where that cannot be done."""
+    """Install the packages whose program is missing. Raises NotPossible if that is not allowed here."""
     missing = [package for package, program in programs.items() if not shutil.which(program)]
     if not missing:
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise NotPossible(f"missing programs; install the Debian packages {' '.join(missing)}")
-    say(f"installing the Debian packages {' '.join(missing)}")
+        raise NotPossible(f"programs are missing; install the Debian packages {' '.join(missing)}")
+    say(f"Installing the Debian packages {' '.join(missing)}")
     quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     for command in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
         done = subprocess.run(["apt-get", "-qq", *command], env=quiet, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Which binary is made from which Go module."""
+"""Which binary is built from which Go module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COREDNS_PLUGINS = ("bind", "errors", "kubernetes", "loadbalance")
 
 @dataclass(frozen=True)
 class Recipe:
-    """A Go package of a module at a version, or a main program of ours that uses that module."""
+    """A Go package of a module at a version, or a main program here that uses that module."""
 
     name: str
     module: str
@@ -35,11 +35,11 @@ class Recipe:
 
 
 def recipe(name: str) -> Recipe:
-    """How to make the binary `name`."""
+    """Return how to build the binary `name`."""
     if name in KUBERNETES_PARTS:
         return _kubernetes(name, kubernetes_version())
     if name not in _OTHERS:
-        raise BadInput(f"{name}: there is no recipe for it; choose of {', '.join(names())}")
+        raise BadInput(f"{name}: unknown binary; choose one of {', '.join(names())}")
     return _OTHERS[name]
 
 
@@ -49,18 +49,18 @@ def names() -> list[str]:
 
 @cache
 def kubernetes_version() -> str:
-    """K8S_VERSION, else that of the user's own binaries, else the one we test with."""
+    """Return K8S_VERSION, or the version in KUBEBUILDER_ASSETS, or the default."""
     if chosen := os.environ.get("K8S_VERSION"):
         return "v" + chosen.removeprefix("v")
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets and (server := Path(assets, "kube-apiserver")).exists():
-        said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
-        return said.split()[-1]
+        output = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
+        return output.split()[-1]
     return DEFAULT_KUBERNETES
 
 
 def _kubernetes(name: str, version: str) -> Recipe:
-    # Without its version the server calls itself v0.0.0, and clients complain.
+    # Without the stamp the server reports v0.0.0, and clients warn.
     major, minor = version.removeprefix("v").split(".")[:2]
     stamp = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     stamps = [f"-X k8s.io/component-base/version.{key}={value}" for key, value in stamp.items()]
@@ -90,7 +90,7 @@ _COREDNS_MAIN = _main(
 _OTHERS = {
     one.name: one
     for one in (
-        # The root module of etcd does not build from outside: its replaces are local.
+        # The root module of etcd cannot be built from another module: its replaces are local.
         Recipe("etcd", "go.etcd.io/etcd/server/v3", "v3.6.8", ".", _ETCD_MAIN),
         Recipe("kwok", "sigs.k8s.io/kwok", "v0.7.0", "sigs.k8s.io/kwok/cmd/kwok"),
         Recipe("coredns", "github.com/coredns/coredns", "v1.12.4", ".", _COREDNS_MAIN),

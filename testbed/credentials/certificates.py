@@ -16,14 +16,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of a certificate and of its private key."""
+    """The files of a certificate and its private key."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """Signs certificates and keeps them in a directory."""
+    """Signs certificates and stores them in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -34,7 +34,7 @@ class Authority:
         self.pair = self._write("ca", signed, self._key)
 
     def issue(self, file: str, name: str, organization: str = "", hosts: Sequence[str] = ()) -> Pair:
-        """A certificate for a client, and for a server that is reached as one of `hosts`."""
+        """Issue a certificate for a client, and for a server reached under one of `hosts`."""
         key = ec.generate_private_key(ec.SECP256R1())
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
         unsigned = _builder(_name(name, organization), self._name, key)

@@ -12,7 +12,7 @@ from testbed.credentials.certificates import Pair
 
 
 def by_certificate(pair: Pair) -> dict[str, Any]:
-    """A user who shows a client certificate."""
+    """Return a user that authenticates with a client certificate."""
     return {
         "client-certificate-data": _inline(pair.certificate),
         "client-key-data": _inline(pair.key),
@@ -20,13 +20,13 @@ def by_certificate(pair: Pair) -> dict[str, Any]:
 
 
 def write(path: Path, server: str, authority: Path, user: dict[str, Any]) -> Path:
-    """Write a kubeconfig with one cluster, one user and one context, with all data inside it."""
+    """Write a kubeconfig with one cluster, one user and one context, with all data inline."""
     cluster = {"server": server, "certificate-authority-data": _inline(authority)}
     return _save(path, cluster, user, "default")
 
 
 def with_token(path: Path, own: dict[str, Any], token: str, namespace: str) -> Path:
-    """Write a kubeconfig for the cluster of `own`, which has one, with a token instead of its user."""
+    """Write a kubeconfig for the cluster in the kubeconfig `own`, with a token instead of its user."""
     return _save(path, own["clusters"][0]["cluster"], {"token": token}, namespace)
 
 

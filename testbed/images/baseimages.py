@@ -1,4 +1,4 @@
-"""The two images without which no pod runs: the pause container's, and a shell."""
+"""The two images that every cluster needs: the pause container and busybox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUSYBOX = "docker.io/library/busybox:latest"
 
 
 def push_base_images(registry: Registry) -> None:
-    """Make both from Debian's static busybox, unless the registry has them."""
+    """Build both from Debian's static busybox, unless the registry has them."""
     if registry.has(PAUSE) and registry.has(BUSYBOX):
         return
     with tempfile.TemporaryDirectory(prefix="testbed-image-") as scratch:
@@ -29,7 +29,7 @@ def push_base_images(registry: Registry) -> None:
 
 def _install_busybox(root: Path) -> None:
     busybox = shutil.which("busybox")
-    assert busybox, "packages.require comes first"
+    assert busybox, "call packages.require first"
     binaries = root / "bin"
     binaries.mkdir(parents=True)
     (root / "tmp").mkdir(mode=0o1777)

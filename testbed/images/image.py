@@ -1,4 +1,4 @@
-"""Container images made from directories, without Docker."""
+"""Container images built from directories, without Docker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAYER_TYPE = "application/vnd.docker.image.rootfs.diff.tar"
 
 @dataclass(frozen=True)
 class Blob:
-    """Bytes in a file, known by their digest."""
+    """A file and its digest."""
 
     path: Path
     digest: str
@@ -33,7 +33,7 @@ class Blob:
 
 @dataclass(frozen=True)
 class Image:
-    """A name such as docker.io/library/busybox:latest, layers from the bottom up, and how it is run."""
+    """A name such as docker.io/library/busybox:latest, layers from the bottom up, and how it runs."""
 
     name: str
     layers: Sequence[Blob]
@@ -83,9 +83,9 @@ class Image:
 
 
 def layer(directory: Path, target: Path, at: str = "/") -> Blob:
-    """Write what is in `directory` as a layer to the file `target`; in the image it stands below `at`.
+    """Write the contents of `directory` as a layer to the file `target`; in the image they are below `at`.
 
-    The same files give the same layer: owners are root, and times are those of the files.
+    The same files give the same layer: the owner is root, and timestamps are those of the files.
     """
     prefix = at.strip("/")
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:

@@ -1,4 +1,4 @@
-"""Image layers that are slow to make and kept in the cache: a Debian system, Python packages."""
+"""Image layers that are slow to build and therefore cached: a Debian system, Python packages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from testbed.build.binaries import Say, cache_directory
 from testbed.images.image import Blob, layer
 
 RELEASE = "bookworm"
-# What Debian's release brings as python3; packages are fetched for it, whatever Python runs here.
+# The python3 of the Debian release; packages are fetched for it, not for the Python that runs here.
 PYTHON = "3.11"
 
 
 def debian(include: Sequence[str], say: Say) -> Blob:
-    """A minimal Debian with the packages `include`."""
+    """Return a minimal Debian with the packages `include`."""
 
     def fill(root: Path) -> None:
         packages.require(packages.IMAGES, say)
@@ -34,33 +34,33 @@ def debian(include: Sequence[str], say: Say) -> Blob:
         # A container gets its own device files.
         shutil.rmtree(root / "dev", ignore_errors=True)
 
-    return _kept("debian", [RELEASE, *include], fill, "/", say)
+    return _cached("debian", [RELEASE, *include], fill, "/", say)
 
 
 def python_packages(requirements: Sequence[str], at: str, say: Say) -> Blob:
-    """Python packages from wheels, installed into the directory `at` of the image."""
+    """Return Python packages from wheels, installed in the directory `at` of the image."""
 
     def fill(root: Path) -> None:
         target = ["--target", str(root), "--python-version", PYTHON, "--only-binary=:all:"]
-        platforms = [word for tag in _platforms() for word in ("--platform", tag)]
+        platforms = [option for tag in _platforms() for option in ("--platform", tag)]
         _call(sys.executable, "-m", "pip", "install", "--quiet", *target, *platforms, *requirements)
 
-    return _kept("python", [PYTHON, at, *requirements], fill, at, say)
+    return _cached("python", [PYTHON, at, *requirements], fill, at, say)
 
 
-def _kept(kind: str, inputs: list[str], fill: Callable[[Path], None], at: str, say: Say) -> Blob:
+def _cached(kind: str, inputs: list[str], fill: Callable[[Path], None], at: str, say: Say) -> Blob:
     digest = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]
     target = cache_directory() / "layers" / f"{kind}-{digest}.tar"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        say(f"image layer {kind} {' '.join(inputs)}: making it (once, then it is kept)")
+        say(f"image layer {kind} {' '.join(inputs)}: building (once)")
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="testbed-layer-", dir=target.parent) as scratch:
             root = Path(scratch, "root")
             root.mkdir(mode=0o755)
             fill(root)
             layer(root, Path(scratch, "layer.tar"), at).path.replace(target)
-        say(f"image layer {kind}: made in {time.monotonic() - began:.0f} s")
+        say(f"image layer {kind}: built in {time.monotonic() - began:.0f} s")
     return Blob.of(target)
 
 

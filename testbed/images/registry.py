@@ -1,4 +1,4 @@
-"""An image registry that keeps its images between runs, and how to push to it."""
+"""An image registry that keeps its images between runs, and a client to push to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.process import Process
 
 
 def server(enter: Sequence[str], address: str, directory: Path) -> Process:
-    """A registry that listens on `address` (host:port) and stores images in the cache directory."""
+    """Return a registry that listens on `address` (host:port) and stores images in the cache directory."""
     storage = cache_directory() / "registry"
     storage.mkdir(parents=True, exist_ok=True)
     configuration = directory / "registry.yaml"
@@ -35,19 +35,19 @@ def server(enter: Sequence[str], address: str, directory: Path) -> Process:
 
 
 class Registry:
-    """The registry that is reached at `port` of 127.0.0.1."""
+    """A client of the registry at `port` of 127.0.0.1."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
     def answers(self) -> bool:
         try:
-            return self._ask("GET", "/v2/")[0] == 200
+            return self._request("GET", "/v2/")[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 
     def push(self, image: Image) -> None:
-        """Upload what the registry does not have of the image yet."""
+        """Upload the parts of the image that the registry does not have yet."""
         for blob in image.layers:
             if not self._has(image.repository, blob.digest):
                 with blob.path.open("rb") as content:
@@ -60,30 +60,30 @@ class Registry:
         self._expect(201, "PUT", path, image.manifest(), {"Content-Type": MANIFEST_TYPE})
 
     def has(self, name: str) -> bool:
-        """Whether there is an image of this name, such as docker.io/library/busybox:latest."""
+        """Whether the registry has an image of this name, such as docker.io/library/busybox:latest."""
         repository, _, tag = name.rpartition(":")
         path = f"/v2/{repository.split('/', 1)[1]}/manifests/{tag}"
-        return self._ask("HEAD", path, headers={"Accept": MANIFEST_TYPE})[0] == 200
+        return self._request("HEAD", path, headers={"Accept": MANIFEST_TYPE})[0] == 200
 
     def _has(self, repository: str, digest: str) -> bool:
-        return self._ask("HEAD", f"/v2/{repository}/blobs/{digest}")[0] == 200
+        return self._request("HEAD", f"/v2/{repository}/blobs/{digest}")[0] == 200
 
     def _upload(self, repository: str, digest: str, content: IO[bytes], size: int) -> None:
         location = self._expect(202, "POST", f"/v2/{repository}/blobs/uploads/")
-        where = urlsplit(location)
-        path = f"{where.path}?{where.query}&digest={digest}"
+        target = urlsplit(location)
+        path = f"{target.path}?{target.query}&digest={digest}"
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
         self._expect(201, "PUT", path, content, headers)
 
     def _expect(
         self, status: int, method: str, path: str, body: bytes | IO[bytes] = b"", headers: dict[str, str] | None = None
     ) -> str:
-        got, location = self._ask(method, path, body, headers)
+        got, location = self._request(method, path, body, headers)
         if got != status:
-            raise NotPossible(f"the test registry answered {got} to {method} {path}, not {status}")
+            raise NotPossible(f"the test registry answered {method} {path} with {got} instead of {status}")
         return location
 
-    def _ask(
+    def _request(
         self, method: str, path: str, body: bytes | IO[bytes] = b"", headers: dict[str, str] | None = None
     ) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)

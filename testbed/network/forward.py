@@ -1,6 +1,6 @@
-"""A program that carries connections from loopback into the network namespace in which it runs.
+"""A program that forwards connections from loopback into the network namespace in which it runs.
 
-The sockets that it inherits listen where they were made: outside. Each argument is DESCRIPTOR=HOST:PORT.
+It inherits listening sockets created outside the namespace. Each argument is DESCRIPTOR=HOST:PORT.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ async def _serve(pairs: Sequence[str]) -> None:
         async def handle(
             reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str = host, port: str = port
         ) -> None:
-            await _carry(reader, writer, host, int(port))
+            await _forward(reader, writer, host, int(port))
 
         await asyncio.start_server(handle, sock=socket.socket(fileno=int(descriptor)))
     await asyncio.Event().wait()
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int) -> None:
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int) -> None:
     with suppress(OSError):
-        far_reader, far_writer = await asyncio.open_connection(host, port)
-        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        target_reader, target_writer = await asyncio.open_connection(host, port)
+        await asyncio.gather(_copy(reader, target_writer), _copy(target_reader, writer))
     writer.close()
 
 

@@ -1,4 +1,4 @@
-"""Ports of our loopback that lead into a network namespace."""
+"""Ports on loopback that lead into a network namespace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.process import Process
 
 
 class Gateway:
-    """Listens on a free port of 127.0.0.1 for each of `targets`, which are HOST:PORT inside the namespace."""
+    """Listens on a free port of 127.0.0.1 for each of `targets`, each HOST:PORT inside the namespace."""
 
     def __init__(self, enter: Sequence[str], targets: Sequence[str], log: Path) -> None:
         self._sockets = [_listening() for _ in targets]

@@ -10,12 +10,12 @@ from paddlejob.errors import NotPossible
 from testbed.process import Process
 
 BRIDGE = "br0"
-# Fixed, because a bridge otherwise takes the lowest address of its ports, and changes it when a node dies.
+# Fixed, because a bridge otherwise takes the lowest address of its ports, which changes when a node dies.
 BRIDGE_MAC = "02:00:0a:59:00:01"
 
 
 class NetworkNamespace:
-    """A network namespace of its own, with nothing in it but loopback."""
+    """A new network namespace that contains only loopback."""
 
     def __init__(self, log: Path) -> None:
         self._holder = Process(["unshare", "--net", "--", "sleep", "infinity"], log, name="netns")
@@ -26,7 +26,7 @@ class NetworkNamespace:
 
     @property
     def enter(self) -> tuple[str, ...]:
-        """The words that, put before a command, run it in this namespace."""
+        """The command prefix that runs a program in this namespace."""
         return ("nsenter", f"--net={self._file}", "--")
 
     @property
@@ -34,7 +34,7 @@ class NetworkNamespace:
         return self._holder.pid
 
     def ip(self, *arguments: str) -> None:
-        """Run `ip` inside."""
+        """Run `ip` in the namespace."""
         self.run("ip", *arguments)
 
     def set(self, sysctl: str, value: str) -> None:
@@ -46,7 +46,7 @@ class NetworkNamespace:
             raise NotPossible(f"{' '.join(command)}: {done.stderr.strip()}")
 
     def close(self) -> None:
-        """Drop it; the kernel takes its devices and rules away once the last process in it is gone."""
+        """Release it. The kernel removes its devices and rules when its last process has exited."""
         self._holder.kill()
 
     @property
@@ -58,15 +58,15 @@ class NetworkNamespace:
 
 
 def make_bridge(namespace: NetworkNamespace, address: str) -> None:
-    """The switch to which all nodes are wired."""
+    """Create the bridge to which all nodes are connected."""
     namespace.ip("link", "add", BRIDGE, "address", BRIDGE_MAC, "type", "bridge")
     namespace.ip("addr", "add", address, "dev", BRIDGE)
     namespace.ip("link", "set", BRIDGE, "up")
 
 
-def wire(switch: NetworkNamespace, node: NetworkNamespace, port: str, address: str, gateway: str) -> None:
-    """Connect a node's eth0 with the bridge."""
-    # The other end of the cable of a node that died may still be on its way out.
+def connect(switch: NetworkNamespace, node: NetworkNamespace, port: str, address: str, gateway: str) -> None:
+    """Connect a node's eth0 to the bridge."""
+    # The kernel may still be removing the interface of a node that was killed.
     deadline = time.monotonic() + 10
     while True:
         try:

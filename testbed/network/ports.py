@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import socket
 
-# Below the ephemeral range: a client that keeps dialling a stopped server would otherwise take its port, even connect
-# to itself. Above the well-known ones.
+# Below the ephemeral range: a client that keeps connecting to a stopped server could otherwise be assigned the server's
+# port and connect to itself. Above the well-known ports.
 _RANGE = range(10000, 20000)
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 on which nobody listens."""
+    """Return an unused port on 127.0.0.1."""
     while True:
         port = random.choice(_RANGE)
         with socket.socket() as probe:

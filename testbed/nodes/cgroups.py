@@ -1,4 +1,4 @@
-"""Control groups of a node: made before it starts, removed after it ended."""
+"""The cgroups of a node: created before it starts, removed after it has ended."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 _ROOT = Path("/sys/fs/cgroup")
-# What a kubelet wants below its root; in the older layout each has a hierarchy of its own.
+# Controllers that the kubelet needs below its root; in cgroup v1 each has its own hierarchy.
 _UNIFIED_CONTROLLERS = "+cpu +cpuset +io +memory +pids"
 
 
 def make(name: str) -> None:
-    """A group `name` in every hierarchy, so that the kubelets of several nodes do not see each other's pods."""
+    """Create a group in every hierarchy, so that kubelets of different nodes do not see each other's pods."""
     for hierarchy in _hierarchies():
         (hierarchy / name).mkdir(exist_ok=True)
         _inherit_cpuset(hierarchy, hierarchy / name)
@@ -23,20 +23,20 @@ def make(name: str) -> None:
 
 
 def remove(name: str, patience: float = 10.0) -> None:
-    """Remove the group and all below it, deepest first; what dying processes still hold is tried again."""
+    """Remove the group and its children, deepest first. Retries while exiting processes still use a group."""
     deadline = time.monotonic() + patience
-    while any(not _emptied(hierarchy / name) for hierarchy in _hierarchies()):
+    while any(not _removed(hierarchy / name) for hierarchy in _hierarchies()):
         if time.monotonic() > deadline:
             return
         time.sleep(0.1)
 
 
-def beginning_with(prefix: str) -> set[str]:
-    """Names of the groups, in any hierarchy, that begin so."""
+def with_prefix(prefix: str) -> set[str]:
+    """Return the names of all groups with this prefix, in any hierarchy."""
     return {group.name for hierarchy in _hierarchies() for group in hierarchy.glob(f"{prefix}*") if group.is_dir()}
 
 
-def _emptied(group: Path) -> bool:
+def _removed(group: Path) -> bool:
     for directory, _, _ in os.walk(group, topdown=False):
         with suppress(OSError):
             Path(directory).rmdir()

@@ -18,7 +18,7 @@ RUNTIME_SOCKET = "/run/containerd/containerd.sock"
 
 
 def containerd(directory: Path, images: Path, registry: str) -> Path:
-    """containerd with a root that is kept; every image of every registry comes from ours."""
+    """Write containerd's configuration. Its root is kept, and all images of all registries come from `registry`."""
     hosts = directory / "certs.d/_default/hosts.toml"
     hosts.parent.mkdir(parents=True, exist_ok=True)
     hosts.write_text(
@@ -33,7 +33,7 @@ def containerd(directory: Path, images: Path, registry: str) -> Path:
         f'[grpc]\naddress = "{RUNTIME_SOCKET}"\n'
         f'[plugins."io.containerd.internal.v1.opt"]\npath = "{directory / "opt"}"\n'
         f'{cri}]\nsandbox_image = "{PAUSE}"\n'
-        # Without it every sandbox dies on a machine where we lack CAP_SYS_RESOURCE.
+        # Without it, sandboxes fail to start on machines without CAP_SYS_RESOURCE.
         "restrict_oom_score_adj = true\n"
         f'{cri}.cni]\nbin_dir = "{CNI_PLUGINS}"\nconf_dir = "{directory / "cni"}"\n'
         f'{cri}.registry]\nconfig_path = "{directory / "certs.d"}"\n',
@@ -41,13 +41,13 @@ def containerd(directory: Path, images: Path, registry: str) -> Path:
 
 
 def hosts(directory: Path, count: int, address: Callable[[int], str]) -> Path:
-    """The names of all nodes: on the host's network gloo looks up that of its node."""
+    """Write the names of all nodes: on the host network, gloo looks up the name of its node."""
     names = [f"{address(number)} node-{number}" for number in range(1, count + 1)]
     return _save(directory / "hosts", "\n".join(["127.0.0.1 localhost", *names, ""]))
 
 
 def cni(directory: Path, subnet: str) -> Path:
-    """Pods on a bridge of the node; no masquerading, so that they see each other's addresses across nodes."""
+    """Write the CNI configuration: a bridge without masquerading, so that pods on different nodes see each other."""
     bridge = {
         "type": "bridge",
         "bridge": "cni0",
@@ -67,13 +67,13 @@ def cni(directory: Path, subnet: str) -> Path:
 
 
 def kubelet(directory: Path, cgroup: str, authority: Path, serving: Pair, reserved_memory: int) -> Path:
-    """The kubelet's configuration: quick to notice, and content with a part of this machine."""
+    """Write the kubelet's configuration: short intervals, and a part of this machine's memory."""
     document: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "containerRuntimeEndpoint": f"unix://{RUNTIME_SOCKET}",
         "authentication": {"x509": {"clientCAFile": str(authority)}},
-        # With an address in it; else exec and logs fail on the certificate.
+        # The certificate contains the node's address; otherwise exec and logs fail.
         "tlsCertFile": str(serving.certificate),
         "tlsPrivateKeyFile": str(serving.key),
         "clusterDNS": [SERVICE_ADDRESS],

@@ -1,11 +1,12 @@
-"""Process 1 of a node: sets up its mounts, runs its services, and buries orphans.
+"""Process 1 of a node: sets up its mounts, runs its services, and reaps orphans.
 
-Runs alone, with nothing but the standard library; its one argument is a JSON file:
+Runs as a script with the standard library only. Its one argument is a JSON file:
     hostname    the node's name
     tmpfs       directories that are empty at every start, as after a reboot
-    binds       directories of the node's own, by the place where they appear
-    files       files of the node's own, likewise
-    services    command lines by name; the first is waited for until `socket` exists
+    binds       directories of the node, by mount point
+    files       files of the node, by mount point
+    services    command lines by name
+    socket      the socket of the first service, which the others wait for
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ def main(file: str) -> None:
     while True:
         ended, _ = os.wait()
         if name := running.pop(ended, ""):
-            # As an init system would.
+            # Restart it, as an init system would.
             time.sleep(1)
             running[start(node["services"][name], logs / f"{name}.log")] = name
 
 
 def mount(node: dict[str, Any]) -> None:
     call("mount", "-t", "proc", "proc", "/proc")
-    for place in node["tmpfs"]:
-        Path(place).mkdir(parents=True, exist_ok=True)
-        call("mount", "-t", "tmpfs", "tmpfs", place)
-    for place, own in node["binds"].items():
-        Path(place).mkdir(parents=True, exist_ok=True)
-        Path(own).mkdir(parents=True, exist_ok=True)
-        call("mount", "--bind", own, place)
-    for place, own in node["files"].items():
-        call("mount", "--bind", own, place)
+    for target in node["tmpfs"]:
+        Path(target).mkdir(parents=True, exist_ok=True)
+        call("mount", "-t", "tmpfs", "tmpfs", target)
+    for target, source in node["binds"].items():
+        Path(target).mkdir(parents=True, exist_ok=True)
+        Path(source).mkdir(parents=True, exist_ok=True)
+        call("mount", "--bind", source, target)
+    for target, source in node["files"].items():
+        call("mount", "--bind", source, target)
 
 
 def start(command: list[str], log: Path) -> int:

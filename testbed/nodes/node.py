@@ -1,4 +1,4 @@
-"""One node: containerd, kubelet and kube-proxy in namespaces of their own."""
+"""One node: containerd, kubelet and kube-proxy in their own namespaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.controlplane import ControlPlane
-from testbed.network.namespaces import NetworkNamespace, wire
+from testbed.network.namespaces import NetworkNamespace, connect
 from testbed.nodes import cgroups, files, init
 from testbed.process import Process
 
@@ -20,7 +20,7 @@ POD_RANGE = "10.88.0.0/16"
 PROXY_FLAGS = (
     "--proxy-mode=iptables",
     f"--cluster-cidr={POD_RANGE}",
-    # The limits on connections are the machine's, not ours to set.
+    # Connection limits are a setting of the whole machine: leave them alone.
     "--conntrack-max-per-core=0",
     "--conntrack-tcp-timeout-established=0",
     "--conntrack-tcp-timeout-close-wait=0",
@@ -28,8 +28,8 @@ PROXY_FLAGS = (
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What all nodes of a cluster share. `kept` outlives the cluster: the images that were pulled."""
+class ClusterContext:
+    """What all nodes of a cluster share. `kept` is for pulled images and outlives the cluster."""
 
     plane: ControlPlane
     switch: NetworkNamespace
@@ -49,16 +49,16 @@ def pod_subnet(number: int) -> str:
 
 
 class Node:
-    """A node that can be killed, cut off and brought back."""
+    """A node that can be killed, disconnected and restarted."""
 
-    def __init__(self, number: int, around: Surroundings) -> None:
+    def __init__(self, number: int, context: ClusterContext) -> None:
         self.number = number
         self.name = f"node-{number}"
         self.address = address(number)
-        self._around = around
-        self._directory = around.plane.directory / self.name
+        self._context = context
+        self._directory = context.plane.directory / self.name
         self._directory.mkdir()
-        self._cgroup = f"{around.label}-{self.name}"
+        self._cgroup = f"{context.label}-{self.name}"
         self._port = f"veth{number}"
         self._network: NetworkNamespace | None = None
         self._process: Process | None = None
@@ -69,8 +69,8 @@ class Node:
         return self._process is not None and self._process.alive
 
     def start(self) -> None:
-        """Boot it; `Cluster.wait_ready` tells when Kubernetes has seen it."""
-        # cAdvisor waits seconds on each group that a killed node left.
+        """Start the node. `Cluster.wait_ready` waits until Kubernetes reports it Ready."""
+        # cAdvisor spends seconds on each cgroup left by a killed node.
         cgroups.remove(self._cgroup)
         cgroups.make(self._cgroup)
         self._network = self._connect()
@@ -83,7 +83,7 @@ class Node:
         self._process.start()
 
     def kill(self) -> None:
-        """Pull the plug: every process of the node ends at once, and its network is gone."""
+        """Kill all processes of the node and remove its network, as in a power failure."""
         if self._process is not None:
             self._process.kill()
         if self._network is not None:
@@ -91,17 +91,17 @@ class Node:
         self._process = self._network = None
 
     def remove(self) -> None:
-        """Kill it and clear what the kernel keeps of it."""
+        """Kill the node and remove its cgroups."""
         self.kill()
         cgroups.remove(self._cgroup)
 
     def cut(self) -> None:
-        """Cut it off from the network; its containers run on."""
-        self._around.switch.ip("link", "set", self._port, "down")
+        """Disconnect the node from the network. Its containers keep running."""
+        self._context.switch.ip("link", "set", self._port, "down")
 
     def mend(self) -> None:
         """Undo `cut`."""
-        self._around.switch.ip("link", "set", self._port, "up")
+        self._context.switch.ip("link", "set", self._port, "up")
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command on the node, such as run("ctr", "-n", "k8s.io", "task", "ls")."""
@@ -109,11 +109,11 @@ class Node:
         return subprocess.run(inside, capture_output=True, text=True, check=check, stdin=subprocess.DEVNULL)
 
     def load(self, archive: Path) -> None:
-        """Give it an image from a file, as `image.archive` writes it, past the registry."""
+        """Import an image from a file written by `image.archive`, bypassing the registry."""
         self.run("ctr", "-n", "k8s.io", "image", "import", str(archive))
 
     def _init(self) -> int:
-        """The pid of the node's process 1, which is the only child of unshare."""
+        """Return the pid of the node's process 1, the only child of unshare."""
         if self._process is None:
             raise AssertionError(f"{self.name} is not running")
         pid = self._process.pid
@@ -121,26 +121,26 @@ class Node:
 
     def _connect(self) -> NetworkNamespace:
         network = NetworkNamespace(self._directory / "network.log")
-        wire(self._around.switch, network, self._port, f"{self.address}/24", SWITCH_ADDRESS)
+        connect(self._context.switch, network, self._port, f"{self.address}/24", SWITCH_ADDRESS)
         network.set("net/ipv4/ip_forward", "1")
-        for other in range(1, self._around.count + 1):
+        for other in range(1, self._context.count + 1):
             if other != self.number:
                 network.ip("route", "add", pod_subnet(other), "via", address(other))
         return network
 
     def _write_files(self) -> Path:
-        here, around = self._directory, self._around
-        images = around.kept / self.name / "containerd"
+        here, context = self._directory, self._context
+        images = context.kept / self.name / "containerd"
         images.mkdir(parents=True, exist_ok=True)
         files.cni(here, pod_subnet(self.number))
         plan = {
             "hostname": self.name,
             "tmpfs": ["/run", "/var/lib/cni"],
             "binds": {"/var/log": str(here / "log"), "/var/lib/kubelet": str(here / "kubelet")},
-            "files": {"/etc/hosts": str(files.hosts(here, around.count, address))},
+            "files": {"/etc/hosts": str(files.hosts(here, context.count, address))},
             "socket": files.RUNTIME_SOCKET,
             "services": {
-                "containerd": ["containerd", "--config", str(files.containerd(here, images, around.registry))],
+                "containerd": ["containerd", "--config", str(files.containerd(here, images, context.registry))],
                 "kubelet": self._kubelet(),
                 "kube-proxy": self._kube_proxy(),
             },
@@ -150,13 +150,13 @@ class Node:
         return path
 
     def _kubelet(self) -> list[str]:
-        plane = self._around.plane
+        plane = self._context.plane
         serving = plane.authority.issue(f"{self.name}-serving", self.name, hosts=[self.address, self.name])
         authority = plane.authority.pair.certificate
-        share = _memory() * (self._around.count - 1) // self._around.count
+        reserved = _memory() * (self._context.count - 1) // self._context.count
         return [
-            str(self._around.binaries["kubelet"]),
-            f"--config={files.kubelet(self._directory, self._cgroup, authority, serving, share)}",
+            str(self._context.binaries["kubelet"]),
+            f"--config={files.kubelet(self._directory, self._cgroup, authority, serving, reserved)}",
             f"--kubeconfig={plane.kubeconfig_inside(f'system:node:{self.name}', 'system:nodes')}",
             f"--hostname-override={self.name}",
             f"--node-ip={self.address}",
@@ -165,8 +165,8 @@ class Node:
 
     def _kube_proxy(self) -> list[str]:
         return [
-            str(self._around.binaries["kube-proxy"]),
-            f"--kubeconfig={self._around.plane.kubeconfig_inside('system:kube-proxy')}",
+            str(self._context.binaries["kube-proxy"]),
+            f"--kubeconfig={self._context.plane.kubeconfig_inside('system:kube-proxy')}",
             f"--hostname-override={self.name}",
             *PROXY_FLAGS,
         ]
