@@ -16,7 +16,7 @@ from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS
 from testbed.cluster import Cluster
-from testbed.productimages import DOCUMENTS, push_programs, push_training
+from testbed.images.productimages import DOCUMENTS, push_programs, push_training
 from tests.support.builders import document
 from tests.support.on_cluster import DEPLOYMENT, ROOT
 

@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from paddlejob.errors import PaddleJobError
-from testbed import commands, recipes
+from testbed import commands
+from testbed.build import recipes
 
 
 def main() -> int:
@@ -19,15 +20,15 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m testbed", description="a real Kubernetes for the tests")
+    parser = argparse.ArgumentParser(prog="python -m testbed", description="Run a real Kubernetes for the tests.")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    build = verbs.add_parser("build", help="build binaries into the cache, and print where they are")
-    build.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(recipes.names())}; default: all")
-    up = verbs.add_parser("up", help="start a cluster and a shell with kubectl; it ends with the shell")
-    up.add_argument("--nodes", type=int, default=3)
-    up.add_argument("--volcano", action="store_true", help="with Volcano, the gang scheduler")
-    verbs.add_parser("shell", help="another shell in the cluster that is up")
-    verbs.add_parser("down", help="end the cluster that is up")
+    build = verbs.add_parser("build", help="build binaries into the cache and print their paths")
+    build.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(recipes.names())}; default: all")
+    up = verbs.add_parser("up", help="start a cluster and a shell with kubectl; leaving the shell stops the cluster")
+    up.add_argument("--nodes", type=int, default=3, help="number of nodes (default: 3)")
+    up.add_argument("--volcano", action="store_true", help="install Volcano, the gang scheduler")
+    verbs.add_parser("shell", help="open another shell for the running cluster")
+    verbs.add_parser("down", help="stop the running clusters")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""What can be done with any cluster whose administrator's kubeconfig we have."""
+"""Operations on any cluster for which there is an administrator's kubeconfig."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import subprocess
 import time
 from pathlib import Path
 
-from testbed.kubeconfig import with_token
+from testbed.credentials.kubeconfig import with_token
 
 
 class Access:
-    """A cluster, seen from a test. `directory` is for files that go when the cluster does."""
+    """A cluster as a test uses it. `directory` is for files that are deleted with the cluster."""
 
     directory: Path
     kubeconfig: Path
@@ -35,7 +35,7 @@ class Access:
         return done
 
     def environment(self) -> dict[str, str]:
-        """Environment in which kubectl, pdj and the operator find this cluster."""
+        """Return the environment in which kubectl, pdj and the operator find this cluster."""
         return os.environ | {
             "KUBECONFIG": str(self.kubeconfig),
             "KUBECACHEDIR": str(self.directory / "kubectl-cache"),
@@ -43,14 +43,14 @@ class Access:
         }
 
     def kubeconfig_for(self, namespace: str, name: str) -> Path:
-        """A kubeconfig with a fresh token of the service account `name`."""
+        """Write a kubeconfig with a new token of the service account `name`."""
         token = self.kubectl("create", "token", name, "-n", namespace, "--duration=24h").stdout.strip()
         own = json.loads(self.kubectl("config", "view", "--minify", "--raw", "-o", "json").stdout)
         path = self.directory / f"{namespace}-{name}.kubeconfig"
         return with_token(path, own, token, namespace)
 
     def create_namespace(self, name: str) -> None:
-        """Create a namespace and wait for its service account, without which pods are forbidden."""
+        """Create a namespace and wait for its service account, without which pods are rejected."""
         self.kubectl("create", "namespace", name)
         deadline = time.monotonic() + 60
         while self.kubectl("get", "serviceaccount", "default", "-n", name, check=False).returncode:

@@ -1,7 +1,7 @@
 """A whole cluster on this machine: a control plane and nodes that run real containers.
 
-Everything runs in network, process and mount namespaces of its own and ends with the process that started it. What
-stays is in the cache: binaries, the registry's images, and what the nodes have pulled.
+Everything runs in its own network, process and mount namespaces and ends with the process that started it. Only the
+cache remains: binaries, the registry's images, and the images that the nodes have pulled.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from types import TracebackType
 from typing import Any, Self
 
 from paddlejob.errors import NotPossible
-from testbed import cgroups, dns, packages, registry
 from testbed.access import Access
-from testbed.baseimages import push_base_images
-from testbed.build import Say, binaries
+from testbed.addons import dns
+from testbed.build import packages
+from testbed.build.binaries import Say, binaries
 from testbed.controlplane import ControlPlane
-from testbed.flags import Place
-from testbed.gateway import Gateway
-from testbed.netns import BRIDGE, NetworkNamespace, make_bridge
-from testbed.node import PROXY_FLAGS, SWITCH_ADDRESS, Node, Surroundings, address, pod_subnet
+from testbed.flags import Endpoint
+from testbed.images import registry
+from testbed.images.baseimages import push_base_images
+from testbed.images.registry import Registry
+from testbed.network.gateway import Gateway
+from testbed.network.namespaces import BRIDGE, NetworkNamespace, make_bridge
+from testbed.nodes import cgroups
+from testbed.nodes.node import PROXY_FLAGS, SWITCH_ADDRESS, ClusterContext, Node, address, pod_subnet
 from testbed.process import Process
-from testbed.registry import Registry
 from testbed.slot import Slot, running
 
 LABEL = "paddlejob"
 API_PORT = 6443
 REGISTRY = f"{SWITCH_ADDRESS}:5000"
-# So that a test of a lost node takes seconds, not minutes.
+# A test of a lost node takes seconds instead of minutes.
 QUICK_FAILURES = {
     "kube-apiserver": ["--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=5"],
     "kube-controller-manager": ["--node-monitor-grace-period=8s", "--node-monitor-period=1s"],
@@ -40,12 +43,12 @@ QUICK_FAILURES = {
 
 
 class Cluster(Access):
-    """`with Cluster() as cluster: cluster.kubectl("get", "nodes")`. Needs root and Debian's packages."""
+    """`with Cluster() as cluster: cluster.kubectl("get", "nodes")`. Needs root and Debian packages."""
 
     def __init__(self, nodes: int = 3, say: Say | None = None) -> None:
         say = say or _to_stderr
         if os.geteuid() != 0:
-            raise NotPossible("the test cluster makes namespaces and mounts: run it as root")
+            raise NotPossible("the test cluster needs root to create namespaces and mounts; run it as root")
         packages.require(packages.NODE, say)
         self._binaries = binaries("kubelet", "kube-proxy", "coredns", say=say)
         with ExitStack() as undo:
@@ -58,8 +61,8 @@ class Cluster(Access):
             self._gateway = Gateway(self.switch.enter, targets, self.kept / "gateway.log")
             undo.callback(self._gateway.close)
             api_port, registry_port = self._gateway.ports
-            place = Place(self.switch.enter, SWITCH_ADDRESS, API_PORT, api_port)
-            self.plane = ControlPlane(scheduler=True, place=place, extra=QUICK_FAILURES, say=say)
+            endpoint = Endpoint(self.switch.enter, SWITCH_ADDRESS, API_PORT, api_port)
+            self.plane = ControlPlane(scheduler=True, endpoint=endpoint, extra=QUICK_FAILURES, say=say)
             undo.callback(self.plane.stop)
             self.directory = self.plane.directory
             self.kubeconfig, self.kubectl_path = self.plane.kubeconfig, self.plane.kubectl_path
@@ -84,7 +87,7 @@ class Cluster(Access):
         self.stop()
 
     def start(self) -> None:
-        """Start everything; return when all nodes are Ready."""
+        """Start everything and wait until all nodes are Ready."""
         self._gateway.start()
         self.plane.start()
         for service in self.services:
@@ -99,7 +102,7 @@ class Cluster(Access):
         self.wait_ready()
 
     def stop(self) -> None:
-        """End every process; nothing stays but the cache."""
+        """Stop all processes. Only the cache remains."""
         for node in self.nodes:
             node.remove()
         for service in self.services:
@@ -108,31 +111,31 @@ class Cluster(Access):
         _sweep()
 
     def wait_ready(self, *nodes: Node, patience: float = 120) -> None:
-        """Wait until Kubernetes calls these nodes Ready; all of them if none is named."""
+        """Wait until the given nodes are Ready, or all nodes if none is given."""
         deadline = time.monotonic() + patience
         wanted = {node.name for node in nodes or self.nodes}
         while not wanted <= (ready := self.ready_nodes()):
             if time.monotonic() > deadline:
                 missing = ", ".join(sorted(wanted - ready))
-                raise NotPossible(f"{missing} not Ready within {patience:.0f} s; logs are in {self.directory}")
+                raise NotPossible(f"{missing} not Ready after {patience:.0f} s; see the logs in {self.directory}")
             time.sleep(0.2)
 
     def ready_nodes(self) -> set[str]:
-        """Names of the nodes that are Ready."""
+        """Return the names of the nodes that are Ready."""
         listed = json.loads(self.kubectl("get", "nodes", "-o", "json").stdout)["items"]
         return {node["metadata"]["name"] for node in listed if _is_ready(node)}
 
     def _make_switch(self, nodes: int) -> NetworkNamespace:
         switch = NetworkNamespace(self.kept / "switch.log")
         make_bridge(switch, f"{SWITCH_ADDRESS}/24")
-        # Service addresses have no route of their own: kube-proxy rewrites them on the way out.
+        # Service addresses have no route; kube-proxy rewrites them on the way out.
         switch.ip("route", "add", "default", "dev", BRIDGE)
         for number in range(1, nodes + 1):
             switch.ip("route", "add", pod_subnet(number), "via", address(number))
         return switch
 
     def _make_nodes(self, count: int) -> list[Node]:
-        around = Surroundings(
+        context = ClusterContext(
             plane=self.plane,
             switch=self.switch,
             binaries=self._binaries,
@@ -141,19 +144,19 @@ class Cluster(Access):
             label=f"{LABEL}-{self._slot.number}",
             count=count,
         )
-        return [Node(number, around) for number in range(1, count + 1)]
+        return [Node(number, context) for number in range(1, count + 1)]
 
     def _services(self) -> list[Process]:
-        """What runs beside the control plane: the registry, CoreDNS, and kube-proxy for our own reach."""
+        """Return what runs beside the control plane: the registry, CoreDNS, and kube-proxy for Service addresses."""
         here, enter = self.directory, self.switch.enter
         names = dns.server(self._binaries["coredns"], enter, SWITCH_ADDRESS, self._admin_inside(), here)
         proxy_config = self.plane.kubeconfig_inside("system:kube-proxy")
-        # It waits for a Node of its own name, and none stands for the switch: any will do.
-        words = [f"--kubeconfig={proxy_config}", "--hostname-override=node-1", *PROXY_FLAGS]
+        # kube-proxy waits for a Node of its own name. The switch has none, so use any.
+        arguments = [f"--kubeconfig={proxy_config}", "--hostname-override=node-1", *PROXY_FLAGS]
         return [
             registry.server(enter, REGISTRY, here),
             names,
-            Process([*enter, self._binaries["kube-proxy"], *words], here / "kube-proxy.log", name="kube-proxy"),
+            Process([*enter, self._binaries["kube-proxy"], *arguments], here / "kube-proxy.log", name="kube-proxy"),
         ]
 
     def _admin_inside(self) -> Path:
@@ -161,9 +164,9 @@ class Cluster(Access):
 
 
 def _sweep() -> None:
-    """Remove the control groups of clusters whose owner was killed."""
+    """Remove the cgroups of clusters whose owner was killed."""
     taken = tuple(f"{LABEL}-{directory.name}-" for directory in running())
-    for name in cgroups.beginning_with(f"{LABEL}-"):
+    for name in cgroups.with_prefix(f"{LABEL}-"):
         if not name.startswith(taken):
             cgroups.remove(name, patience=1)
 

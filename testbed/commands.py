@@ -1,4 +1,4 @@
-"""What `python -m testbed` does: build binaries, bring a cluster up with a shell in it, take it down."""
+"""The verbs of `python -m testbed`: build binaries, start a cluster with a shell, and stop it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from types import FrameType
 from typing import Any
 
 from paddlejob.errors import NotPossible
-from testbed import recipes
-from testbed.build import binaries
+from testbed.addons.volcano import Volcano
+from testbed.build import recipes
+from testbed.build.binaries import binaries
 from testbed.cluster import Cluster
 from testbed.slot import running
-from testbed.volcano import Volcano
 
 _STATE = "cluster.json"
 
 
 def build(names: list[str]) -> None:
-    """Build the binaries, all if none is named, and print where they are."""
+    """Build the named binaries, or all, and print their paths."""
     for path in binaries(*(names or recipes.names())).values():
         print(path)
 
 
 def up(nodes: int, volcano: bool) -> None:
-    """Run a cluster until the shell in it ends; without a terminal, until `down`."""
+    """Run a cluster until its shell exits; without a terminal, until `down`."""
     signal.signal(signal.SIGTERM, _end)
-    print("starting a cluster; the first time its parts are built, which takes about ten minutes", file=sys.stderr)
+    print("Starting a cluster. The first start builds its binaries, which takes about ten minutes.", file=sys.stderr)
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(nodes))
         if volcano:
@@ -41,7 +41,7 @@ def up(nodes: int, volcano: bool) -> None:
         stack.callback(state.unlink, missing_ok=True)
         environment = cluster.environment()
         state.write_text(json.dumps({"pid": os.getpid(), "environment": environment}))
-        print(f"the cluster is up: export KUBECONFIG={cluster.kubeconfig}", file=sys.stderr)
+        print(f"The cluster is up: export KUBECONFIG={cluster.kubeconfig}", file=sys.stderr)
         if sys.stdin.isatty():
             _shell(environment)
         else:
@@ -49,18 +49,18 @@ def up(nodes: int, volcano: bool) -> None:
 
 
 def shell() -> None:
-    """Another shell in the cluster that `up` runs."""
+    """Open another shell for the running cluster."""
     _shell(_state(_latest())["environment"])
 
 
 def down() -> None:
-    """End every cluster that `up` runs, and wait until it is gone."""
+    """Stop every cluster started by `up`, and wait until it has stopped."""
     for directory in _up():
         pid = _state(directory)["pid"]
         os.kill(pid, signal.SIGTERM)
         while directory in running():
             time.sleep(0.1)
-        print(f"the cluster of process {pid} is down", file=sys.stderr)
+        print(f"Stopped the cluster of process {pid}.", file=sys.stderr)
 
 
 def _up() -> list[Path]:
@@ -70,7 +70,7 @@ def _up() -> list[Path]:
 def _latest() -> Path:
     clusters = _up()
     if not clusters:
-        raise NotPossible("no cluster is up; start one with `make cluster`")
+        raise NotPossible("no cluster is running; start one with `make cluster`")
     return clusters[-1]
 
 
@@ -80,7 +80,7 @@ def _state(directory: Path) -> dict[str, Any]:
 
 
 def _shell(environment: dict[str, str]) -> None:
-    print("kubectl is ready; leave the shell to end it", file=sys.stderr)
+    print("kubectl is configured for the cluster in this shell.", file=sys.stderr)
     subprocess.run([os.environ.get("SHELL", "/bin/sh")], env=environment)
 
 

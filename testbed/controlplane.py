@@ -1,4 +1,4 @@
-"""A control plane on loopback: etcd and the API server, and what else a test asks for."""
+"""A control plane on loopback: etcd, the API server, and optionally controllers, scheduler and fake nodes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from testbed import flags, kubeconfig, kwok
+from testbed import flags
 from testbed.access import Access
-from testbed.build import Say, binaries
-from testbed.certificates import Authority
-from testbed.ports import free_port
+from testbed.addons import kwok
+from testbed.build.binaries import Say, binaries
+from testbed.credentials import kubeconfig
+from testbed.credentials.certificates import Authority
+from testbed.network.ports import free_port
 from testbed.process import Process
 from testbed.scratch import Scratch
 
 
 class ControlPlane(Access):
-    """A real API server of its own. `with ControlPlane() as plane: plane.kubectl("get", "namespaces")`.
+    """A real API server. `with ControlPlane() as plane: plane.kubectl("get", "namespaces")`.
 
     controllers: run kube-controller-manager (garbage collection, service accounts, namespaces).
-    scheduler: run kube-scheduler.  fake_nodes: run KWOK with so many nodes.
-    extra: more flags by program, such as {"kube-apiserver": ["--feature-gates=GenericWorkload=true"]}.
+    scheduler: run kube-scheduler.  fake_nodes: run KWOK with this many nodes.
+    extra: additional flags by program, such as {"kube-apiserver": ["--feature-gates=GenericWorkload=true"]}.
     """
 
     def __init__(
@@ -34,7 +36,7 @@ class ControlPlane(Access):
         controllers: bool = True,
         scheduler: bool = False,
         fake_nodes: int = 0,
-        place: flags.Place | None = None,
+        endpoint: flags.Endpoint | None = None,
         extra: Mapping[str, Sequence[str]] | None = None,
         say: Say | None = None,
     ) -> None:
@@ -49,7 +51,7 @@ class ControlPlane(Access):
         self._scratch = Scratch()
         self.directory = self._scratch.path
         self.authority = Authority(self.directory)
-        self._layout = self._lay_out(place or flags.Place())
+        self._layout = self._lay_out(endpoint or flags.Endpoint())
         self.kubectl_path = self._binaries["kubectl"]
         self.kubeconfig = self.kubeconfig_of("admin", "admin", "system:masters")
         self.processes = {name: self._process(name) for name in wanted if name != "kubectl"}
@@ -60,8 +62,8 @@ class ControlPlane(Access):
 
     @property
     def enter(self) -> tuple[str, ...]:
-        """The words that, put before a command, run it where the control plane runs."""
-        return self._layout.place.enter
+        """The command prefix that runs a program in the network namespace of the control plane."""
+        return self._layout.endpoint.enter
 
     def __enter__(self) -> Self:
         try:
@@ -79,7 +81,7 @@ class ControlPlane(Access):
         self.stop()
 
     def start(self) -> None:
-        """Start everything; return when the API server is ready and the fake nodes are."""
+        """Start everything and wait until the API server and the fake nodes are ready."""
         self.processes["etcd"].start()
         self.start_apiserver()
         for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
@@ -90,7 +92,7 @@ class ControlPlane(Access):
             self.kubectl("wait", "--for=condition=Ready", "nodes", "-l", "type=kwok", "--timeout=60s")
 
     def stop(self) -> None:
-        """End every process at once; the data goes, and the logs too unless `keep_logs` is set."""
+        """Kill all processes and delete the data, and the logs unless `keep_logs` is set."""
         self._end_processes()
         if self.keep_logs:
             shutil.rmtree(self.directory / "etcd", ignore_errors=True)
@@ -103,7 +105,7 @@ class ControlPlane(Access):
         server.wait_until(self.ready)
 
     def kill_apiserver(self) -> None:
-        """As a crash: no connection is closed in order. `start_apiserver` brings it back."""
+        """Simulate a crash: connections are not closed cleanly. `start_apiserver` starts it again."""
         self.processes["kube-apiserver"].kill()
 
     def restart_apiserver(self) -> None:
@@ -118,7 +120,7 @@ class ControlPlane(Access):
         self.processes["etcd"].resume()
 
     def ready(self) -> bool:
-        """Whether the API server says that it is ready."""
+        """Whether the API server reports that it is ready."""
         port = self._layout.outside_port
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=self._tls())
         try:
@@ -130,20 +132,20 @@ class ControlPlane(Access):
             connection.close()
 
     def kubeconfig_of(self, file: str, user: str, group: str = "") -> Path:
-        """A kubeconfig with a client certificate of `user`, a member of `group`."""
+        """Write a kubeconfig with a client certificate for `user`, a member of `group`."""
         return self._write_kubeconfig(file, self.url, user, group)
 
     def kubeconfig_inside(self, user: str, group: str = "") -> Path:
-        """The same for a program that runs where the control plane runs."""
+        """Write the same for a program in the network namespace of the control plane."""
         return self._write_kubeconfig(user.replace(":", "-"), self._layout.url, user, group)
 
-    def _lay_out(self, place: flags.Place) -> flags.Layout:
+    def _lay_out(self, endpoint: flags.Endpoint) -> flags.Layout:
         issue = self.authority.issue
-        hosts = ["127.0.0.1", "localhost", "kubernetes.default.svc", "10.96.0.1", place.address]
+        hosts = ["127.0.0.1", "localhost", "kubernetes.default.svc", "10.96.0.1", endpoint.address]
         return flags.Layout(
             directory=self.directory,
-            place=place,
-            port=place.port or free_port(),
+            endpoint=endpoint,
+            port=endpoint.port or free_port(),
             etcd_port=free_port(),
             authority=self.authority.pair,
             server=issue("apiserver", "kube-apiserver", hosts=sorted(set(hosts))),

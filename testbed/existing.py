@@ -1,4 +1,4 @@
-"""A cluster that the user already has."""
+"""An existing cluster of the user."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from types import TracebackType
 from typing import Self
 
 from testbed.access import Access
-from testbed.build import binaries
+from testbed.build.binaries import binaries
 from testbed.scratch import Scratch
 
 
 class Existing(Access):
-    """The cluster of a kubeconfig of the user's. Its nodes are not ours to kill."""
+    """The cluster of a given kubeconfig. Tests must not kill its nodes."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig

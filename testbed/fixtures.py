@@ -1,6 +1,6 @@
-"""pytest fixtures. A tier's conftest.py imports those it needs, and `pytest_runtest_makereport`.
+"""pytest fixtures. The conftest.py of a tier imports those it needs, and `pytest_runtest_makereport`.
 
-A tier that this machine cannot run is skipped with one line that says why; TESTBED_REQUIRED=1 makes that an error.
+A tier that this machine cannot run is skipped with a single line saying why; TESTBED_REQUIRED=1 makes that an error.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import pytest
 
 from paddlejob.errors import NotPossible
 from testbed.access import Access
+from testbed.addons.volcano import Volcano
 from testbed.cluster import Cluster
 from testbed.controlplane import ControlPlane
 from testbed.existing import Existing
-from testbed.volcano import Volcano
 
 FAKE_NODES = 20
 Made = TypeVar("Made")
@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Give all tests of a tier that lack the cluster the same place, so that pytest prints one line for them."""
+    """Report all tests skipped for lack of a cluster at the same location, so that pytest prints one line for them."""
     report = yield
     if report.skipped and call.excinfo and str(call.excinfo.value).startswith(_NOT_HERE):
         tier = item.config.rootpath.joinpath(*item.nodeid.split("/")[:2])
@@ -41,7 +41,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """etcd, the API server and the controller manager; no node, so pods stay Pending."""
+    """etcd, the API server and the controller manager, without nodes: pods stay Pending."""
     plane = _made(request, ControlPlane)
     with plane, _keeping_logs(request, plane):
         yield plane
@@ -49,7 +49,7 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def own_control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A control plane that the tests of one module may break without disturbing others."""
+    """A separate control plane that the tests of one module may break."""
     plane = _made(request, ControlPlane)
     with plane, _keeping_logs(request, plane):
         yield plane
@@ -57,7 +57,7 @@ def own_control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def kwok_cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A control plane of its own with the scheduler and fake nodes: every pod runs, until a test ends it."""
+    """A separate control plane with scheduler and fake nodes: every pod runs until a test deletes it."""
     plane = _made(request, lambda: ControlPlane(scheduler=True, fake_nodes=FAKE_NODES))
     with plane, _keeping_logs(request, plane):
         yield plane
@@ -65,9 +65,9 @@ def kwok_cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Three real nodes, which a test may kill, cut off and bring back."""
+    """Three real nodes, which a test may kill, disconnect and restart."""
     if os.environ.get("TESTBED_KUBECONFIG"):
-        pytest.skip(f"{_NOT_HERE}: this kills nodes, and those of TESTBED_KUBECONFIG are not ours; unset it")
+        pytest.skip(f"{_NOT_HERE}: this test kills nodes and must not do that to yours; unset TESTBED_KUBECONFIG")
     made = _made(request, Cluster)
     with made, _keeping_logs(request, made.plane):
         yield made
@@ -75,7 +75,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def any_cluster(request: pytest.FixtureRequest) -> Iterator[Access]:
-    """The user's own cluster where TESTBED_KUBECONFIG names one, else ours."""
+    """The user's cluster if TESTBED_KUBECONFIG is set, otherwise `cluster`."""
     if own := os.environ.get("TESTBED_KUBECONFIG"):
         with Existing(Path(own)) as existing:
             yield existing
@@ -93,19 +93,19 @@ def volcano(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Volcan
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A fresh namespace of `control_plane`, in which pods may be created."""
+    """A new namespace in `control_plane`."""
     yield from _namespace(control_plane)
 
 
 @pytest.fixture
 def kwok_namespace(kwok_cluster: ControlPlane) -> Iterator[str]:
-    """A fresh namespace of `kwok_cluster`."""
+    """A new namespace in `kwok_cluster`."""
     yield from _namespace(kwok_cluster)
 
 
 @pytest.fixture
 def cluster_namespace(any_cluster: Access) -> Iterator[str]:
-    """A fresh namespace of `any_cluster`."""
+    """A new namespace in `any_cluster`."""
     yield from _namespace(any_cluster)
 
 
@@ -117,7 +117,7 @@ def _namespace(access: Access) -> Iterator[str]:
 
 
 def _made(request: pytest.FixtureRequest, make: Callable[[], Made]) -> Made:
-    """What `make` makes, with the progress of a build that takes minutes shown on the terminal."""
+    """Call `make` with its output on the terminal, because a first build takes minutes."""
     try:
         with _uncaptured(request):
             return make()
@@ -129,13 +129,13 @@ def _made(request: pytest.FixtureRequest, make: Callable[[], Made]) -> Made:
 
 @contextmanager
 def _keeping_logs(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[None]:
-    """Keep the logs, and say where they are, if a test fails meanwhile."""
+    """Keep the logs and print their directory if a test fails."""
     failed_before = request.session.testsfailed
     yield
     if request.session.testsfailed > failed_before:
         plane.keep_logs = True
         with _uncaptured(request):
-            print(f"\nlogs of the test cluster: {plane.directory}")
+            print(f"\nLogs of the test cluster: {plane.directory}")
 
 
 def _uncaptured(request: pytest.FixtureRequest) -> AbstractContextManager[None]:

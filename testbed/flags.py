@@ -1,31 +1,35 @@
-"""Command lines of the control plane's programs."""
+"""Command-line flags of the control plane's programs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.certificates import Pair
+from testbed.credentials.certificates import Pair
 
 SERVICE_RANGE = "10.96.0.0/16"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a control plane runs: behind the command prefix `enter`, and at which port of 127.0.0.1 we reach it."""
+class Endpoint:
+    """Where the API server listens, and how it is reached.
+
+    enter: command prefix that runs a program in its network namespace.  address, port: where it listens inside.
+    local_port: the port on 127.0.0.1 that leads to it from outside the namespace.
+    """
 
     enter: tuple[str, ...] = ()
     address: str = "127.0.0.1"
     port: int | None = None
-    reached_at: int | None = None
+    local_port: int | None = None
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the parts of one control plane are found."""
+    """Directories, ports and certificates of one control plane."""
 
     directory: Path
-    place: Place
+    endpoint: Endpoint
     port: int
     etcd_port: int
     authority: Pair
@@ -35,13 +39,13 @@ class Layout:
 
     @property
     def url(self) -> str:
-        """Where its own parts and its nodes find the API server."""
-        return f"https://{self.place.address}:{self.port}"
+        """The URL of the API server for the other components and the nodes."""
+        return f"https://{self.endpoint.address}:{self.port}"
 
     @property
     def outside_port(self) -> int:
-        """The port of 127.0.0.1 at which we find it."""
-        return self.place.reached_at or self.port
+        """The port of the API server on 127.0.0.1, as the tests reach it."""
+        return self.endpoint.local_port or self.port
 
     @property
     def etcd_url(self) -> str:
@@ -63,12 +67,12 @@ def etcd(layout: Layout, peer_port: int) -> list[str]:
 
 
 def apiserver(layout: Layout) -> list[str]:
-    # An Endpoints object must not hold a loopback address.
-    loopback = layout.place.address.startswith("127.")
+    # An Endpoints object must not contain a loopback address.
+    loopback = layout.endpoint.address.startswith("127.")
     return [
-        "--endpoint-reconciler-type=none" if loopback else f"--advertise-address={layout.place.address}",
+        "--endpoint-reconciler-type=none" if loopback else f"--advertise-address={layout.endpoint.address}",
         f"--etcd-servers={layout.etcd_url}",
-        f"--bind-address={layout.place.address}",
+        f"--bind-address={layout.endpoint.address}",
         f"--secure-port={layout.port}",
         f"--cert-dir={layout.directory}",
         f"--tls-cert-file={layout.server.certificate}",
@@ -77,7 +81,7 @@ def apiserver(layout: Layout) -> list[str]:
         f"--kubelet-certificate-authority={layout.authority.certificate}",
         f"--kubelet-client-certificate={layout.admin.certificate}",
         f"--kubelet-client-key={layout.admin.key}",
-        # Else `logs` and `exec` look up the node's name in DNS.
+        # Otherwise `logs` and `exec` look up the node's name in DNS.
         "--kubelet-preferred-address-types=InternalIP",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={layout.accounts.key}",

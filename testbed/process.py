@@ -1,4 +1,4 @@
-"""A child process with a log of its own that never outlives us."""
+"""A child process with its own log that never outlives this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from paddlejob.errors import NotPossible
 
-# The kernel's parent-death signal follows the thread that forked, so one thread that lives as long as we do forks all.
+# The parent-death signal is tied to the forking thread, so a single thread that lives as long as the process forks.
 _forker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="testbed-forker")
 
 
@@ -20,8 +20,8 @@ class Process:
     """A program that is started and stopped by a test, any number of times."""
 
     def __init__(self, command: Sequence[str | Path], log: Path, name: str = "", keep_open: Sequence[int] = ()) -> None:
-        """`keep_open` are file descriptors that it inherits."""
-        self.command = [str(word) for word in command]
+        """`keep_open` are file descriptors that the process inherits."""
+        self.command = [str(argument) for argument in command]
         self.name = name or Path(self.command[0]).name
         self.log = log
         self._keep_open = tuple(keep_open)
@@ -42,7 +42,7 @@ class Process:
             self._running = _forker.submit(self._spawn).result()
 
     def stop(self, patience: float = 10.0) -> None:
-        """Ask it to end, and kill it if it does not within `patience` seconds."""
+        """Terminate the process, and kill it if it has not exited after `patience` seconds."""
         if self._running is None or not self.alive:
             return
         self._running.send_signal(signal.SIGCONT)
@@ -64,18 +64,18 @@ class Process:
         self._signal(signal.SIGCONT)
 
     def wait_until(self, ready: Callable[[], bool], patience: float = 90.0) -> None:
-        """Wait until `ready` is true; say what the log ends with if the process dies or takes too long."""
+        """Wait until `ready` is true. If the process exits or takes too long, the error includes its log's end."""
         deadline = time.monotonic() + patience
         while not ready():
             if not self.alive:
-                raise NotPossible(f"{self.name} ended before it was ready; {self.last_words()}")
+                raise NotPossible(f"{self.name} exited before it was ready; {self.log_tail()}")
             if time.monotonic() > deadline:
-                raise NotPossible(f"{self.name} was not ready within {patience:.0f} s; {self.last_words()}")
+                raise NotPossible(f"{self.name} was not ready after {patience:.0f} s; {self.log_tail()}")
             time.sleep(0.1)
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return f"its log {self.log} ends:\n" + "\n".join(text.splitlines()[-20:])
+        return f"{self.log} ends with:\n" + "\n".join(text.splitlines()[-20:])
 
     def _signal(self, number: signal.Signals) -> None:
         if self._running is not None and self.alive:
@@ -84,10 +84,10 @@ class Process:
     def _spawn(self) -> subprocess.Popen[bytes]:
         # setpriv instead of preexec_fn: no Python runs between fork and exec of a process with threads.
         setpriv = shutil.which("setpriv")
-        leash = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+        prefix = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [*leash, *self.command],
+                [*prefix, *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""Directories for one run, with what a killed run left behind cleared away."""
+"""Temporary directories of one run; those of killed runs are removed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 _PREFIX = "paddlejob-testbed-"
-_A_DAY = 24 * 3600
+_DAY_SECONDS = 24 * 3600
 
 
 class Scratch:
-    """A fresh directory in the system's place for temporary files."""
+    """A new directory below TMPDIR."""
 
     def __init__(self) -> None:
         _sweep(Path(tempfile.gettempdir()))
@@ -26,10 +26,10 @@ class Scratch:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _sweep(place: Path) -> None:
-    """Remove directories of runs that ended more than a day ago without doing it themselves."""
-    for old in place.glob(f"{_PREFIX}*/lock"):
-        if time.time() - old.stat().st_mtime > _A_DAY and not _held(old):
+def _sweep(parent: Path) -> None:
+    """Remove directories of runs that ended more than a day ago without cleaning up."""
+    for old in parent.glob(f"{_PREFIX}*/lock"):
+        if time.time() - old.stat().st_mtime > _DAY_SECONDS and not _held(old):
             shutil.rmtree(old.parent, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""A place in the cache that one cluster at a time may use."""
+"""A numbered directory in the cache that one cluster at a time may use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import itertools
 from pathlib import Path
 from typing import IO
 
-from testbed.build import cache_directory
+from testbed.build.binaries import cache_directory
 
 
 class Slot:
-    """The first free place: `number` tells clusters on one machine apart, `directory` outlives the cluster."""
+    """The first free slot. `number` distinguishes clusters on one machine; `directory` outlives the cluster."""
 
     def __init__(self) -> None:
         self.number, self._lock = _take_first_free()
@@ -22,7 +22,7 @@ class Slot:
 
 
 def running() -> list[Path]:
-    """Directories of the places that are taken at this moment."""
+    """Return the directories of the slots in use."""
     found: list[Path] = []
     for number in itertools.count():
         if not (_directory(number) / "lock").exists():
@@ -32,14 +32,14 @@ def running() -> list[Path]:
             found.append(_directory(number))
         else:
             lock.close()
-    raise AssertionError("unreachable: numbers do not end")
+    raise AssertionError("unreachable")
 
 
 def _take_first_free() -> tuple[int, IO[str]]:
     for number in itertools.count():
         if lock := _take(number):
             return number, lock
-    raise AssertionError("unreachable: numbers do not end")
+    raise AssertionError("unreachable")
 
 
 def _take(number: int) -> IO[str] | None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from paddlejob.operator.manifests import manifests
-from testbed.build import binaries
+from testbed.build.binaries import binaries
 
 ROOT = Path(__file__).parent.parent.parent
 CHART = ROOT / "deploy/chart"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from testbed.build import binaries
+from testbed.build.binaries import binaries
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
 from tests.support.cluster_pdj import ClusterPdj

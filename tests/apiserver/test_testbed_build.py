@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from paddlejob.errors import NotPossible
-from testbed.build import binaries, go
-from testbed.gomod import go_mod, source_directory
-from testbed.recipes import Recipe, recipe
+from testbed.build.binaries import binaries, go
+from testbed.build.gomod import go_mod, source_directory
+from testbed.build.recipes import Recipe, recipe
 
 
 def build_etcd(cache: Path) -> subprocess.Popen[str]:

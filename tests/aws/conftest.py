@@ -1,4 +1,4 @@
-"""AWS as moto plays it on this machine. Nothing here may reach beyond it: an attempt fails the test (network.py)."""
+"""AWS simulated by moto. A test that tries to reach another machine fails (network.py)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from moto import mock_aws
 from typer.testing import CliRunner
 
 from paddlejob.cli.aws.app import app
-from paddlejob.cloud.aws.config import ClusterConfig, read_config
+from paddlejob.cloud.aws.config.cluster import ClusterConfig, parse_config
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack import Stack
+from paddlejob.cloud.aws.stack.stack import Stack
 
-from . import moto_gaps, network, quick
+from . import moto_gaps, network, speedups
 
 REGION = "us-west-2"
 
 
 def pytest_collection_finish() -> None:
-    """What moto and cfn-lint have imported stays until the end: the collector need not look through it again."""
+    """Exclude what moto and cfn-lint imported from garbage collection: it stays until the end."""
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    quick.make_nothing_twice(monkeypatch)
+def reuse_expensive_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    speedups.reuse_expensive_objects(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -58,30 +58,32 @@ def settings() -> dict[str, Any]:
 @pytest.fixture
 def configured(settings: dict[str, Any]) -> Callable[..., ClusterConfig]:
     """A cluster.yaml with a few settings changed."""
-    return lambda **changes: read_config({**settings, **changes}, "cluster.yaml")
+    return lambda **changes: parse_config({**settings, **changes}, "cluster.yaml")
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, Any]]]:
-    """moto, with its gaps filled: the add-ons and access entries that exist, by type and name."""
-    quick.share_clients(monkeypatch)
+    """moto with its gaps filled. Yields the add-ons and access entries that exist, by type and name."""
+    speedups.share_clients(monkeypatch)
     with mock_aws():
         yield moto_gaps.fill(monkeypatch)
 
 
 @pytest.fixture
-def told() -> list[str]:
+def progress() -> list[str]:
     return []
 
 
 @pytest.fixture
-def stack(told: list[str]) -> Stack:
-    return Stack(Aws(REGION), "paddle-cluster", told.append, pause=0.01, patience=3, sleep=lambda _: None)
+def stack(progress: list[str]) -> Stack:
+    return Stack(
+        Aws(REGION), "paddle-cluster", progress.append, poll_interval=0.01, max_retries=3, sleep=lambda _: None
+    )
 
 
 @pytest.fixture
 def pdj(tmp_path: Path) -> Callable[..., str]:
-    """Run `pdj aws ...` on the assets in tmp_path. What it prints; its errors are raised, as main catches them."""
+    """Run `pdj aws ...` on the assets in tmp_path and return its output. Errors are raised; `main` would catch them."""
 
     def run(*arguments: str, answers: str | None = None) -> str:
         result = CliRunner().invoke(app, [*arguments, "--assets", str(tmp_path)], input=answers, catch_exceptions=False)
@@ -93,7 +95,7 @@ def pdj(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Callable[..., Any]:
-    """Run `pdj aws ... -o json`. What its standard output says."""
+    """Run `pdj aws ... -o json` and return the parsed output."""
 
     def run(*arguments: str) -> Any:
         options = ["-o", "json", "--assets", str(tmp_path)]
@@ -106,7 +108,7 @@ def facts(tmp_path: Path) -> Callable[..., Any]:
 
 @pytest.fixture
 def initialised(pdj: Callable[..., str]) -> None:
-    """The document's `init`."""
+    """The `init` of the tutorial."""
     pdj(
         "init",
         "--cluster-name=paddle-cluster",

@@ -1,7 +1,7 @@
 """Test-only: rules of CloudFormation that moto lacks.
 
 It knows no termination protection, no RetainResources, no deletion that fails (it loses such a stack), no
-RollbackStack, and not which updates go with rollback disabled. What a rule refuses is refused in AWS's own words.
+RollbackStack, and not which updates go with rollback disabled. Rejections have the messages of AWS.
 """
 
 from __future__ import annotations

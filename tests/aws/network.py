@@ -1,6 +1,6 @@
-"""Nothing here may reach beyond this machine. Python's own audit events tell of every attempt, whoever makes it.
+"""A guard against connections to other machines, based on Python's audit events, which see every attempt.
 
-An attempt is refused and written down, so that it fails the test even where a library swallows the refusal.
+An attempt is refused and recorded, so that it fails the test even if a library swallows the error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HOST_IS = {"socket.getaddrinfo": 0, "socket.gethostbyname": 0, "socket.gethostb
 
 @contextmanager
 def guarded() -> Iterator[list[str]]:
-    """Refuse what is not loopback. Yields the attempts."""
+    """Refuse connections beyond loopback. Yields the attempts."""
     global _guards
     ATTEMPTS.clear()
     _guards += 1

@@ -13,9 +13,9 @@ from botocore.client import BaseClient
 
 import paddlejob.cloud.aws
 
-from .asked import client
+from .aws_state import client
 
-ROOM = Path(paddlejob.cloud.aws.__file__).parent
+PACKAGE = Path(paddlejob.cloud.aws.__file__).parent
 PREFIX = {"elbv2": "elasticloadbalancing", "elb": "elasticloadbalancing", "efs": "elasticfilesystem"}
 # As IAM spells these.
 SPELLED = {"s3:ListObjectsV2": "s3:ListBucket", "s3:ListObjectVersions": "s3:ListBucketVersions"}
@@ -30,10 +30,10 @@ class Request(NamedTuple):
 
 @functools.cache
 def in_source() -> frozenset[str]:
-    """Every operation that stands in the source: Aws.call, Aws.items, Stack.start, and what takes them further."""
+    """Every operation named in the source: in Aws.call, Aws.items, Stack.start, and functions that pass them on."""
     calls = [
         node
-        for path in ROOM.glob("*.py")
+        for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
     ]
@@ -43,12 +43,12 @@ def in_source() -> frozenset[str]:
 
 
 def _operation(call: ast.Call) -> list[tuple[str, str]]:
-    words = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    names = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if name in ("call", "items", "_exists") and len(words) >= 2:
-        return [(str(words[0]), _camel(str(words[0]), str(words[1])))]
-    if name == "start" and words:
-        return [("cloudformation", _camel("cloudformation", str(words[0])))]
+    if name in ("call", "items", "_exists") and len(names) >= 2:
+        return [(str(names[0]), _camel(str(names[0]), str(names[1])))]
+    if name == "start" and names:
+        return [("cloudformation", _camel("cloudformation", str(names[0])))]
     return []
 
 

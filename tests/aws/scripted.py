@@ -1,4 +1,4 @@
-"""CloudFormation as a script: what it answers, request by request, through botocore's Stubber."""
+"""Scripted responses of CloudFormation, request by request, through botocore's Stubber."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from paddlejob.cloud.aws.stack import Stack
+from paddlejob.cloud.aws.stack.stack import Stack
 from paddlejob.errors import NotPossible
 
 STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/paddle-cluster/1"
@@ -18,7 +18,7 @@ _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr
 
 
 def message(run: Callable[[], Any]) -> str:
-    """What a refusal says."""
+    """Return the message of the NotPossible that `run` raises."""
     with pytest.raises(NotPossible) as refused:
         run()
     return str(refused.value)
@@ -30,7 +30,7 @@ class Script:
     def __init__(self, stack: Stack) -> None:
         self._stubber = Stubber(stack.aws.client("cloudformation"))
         self._others = {name: Stubber(stack.aws.client(name)) for name in ("ec2", "sts")}
-        self._told: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Script:
         for stubber in (self._stubber, *self._others.values()):
@@ -64,10 +64,10 @@ class Script:
         self._stubber.add_response("describe_stacks", {"Stacks": [item]})
 
     def tells(self, *events: tuple[str, str, str]) -> None:
-        """New events (resource, status, reason); what was told before is told again below them, as AWS does."""
+        """New events (resource, status, reason); as from AWS, earlier events follow them."""
         for resource, status, reason in events:
             whole = resource == "paddle-cluster"
-            number = len(self._told)
+            number = len(self._events)
             event = {
                 "StackId": STACK_ID,
                 "StackName": "paddle-cluster",
@@ -79,8 +79,8 @@ class Script:
                 "ResourceStatusReason": reason,
                 "Timestamp": _NOON + timedelta(seconds=number),
             }
-            self._told.append(event)
-        self._stubber.add_response("describe_stack_events", {"StackEvents": self._told[::-1]})
+            self._events.append(event)
+        self._stubber.add_response("describe_stack_events", {"StackEvents": self._events[::-1]})
 
     def holds(self, *names: str, gone: tuple[str, ...] = ()) -> None:
         """The resources of the stack, by their names in the template."""
@@ -104,8 +104,8 @@ class Script:
         answer = {"StackId": STACK_ID} if operation in ("create_stack", "update_stack") else {}
         self._stubber.add_response(operation, answer, _any_but(operation, expected))
 
-    def refuses(self, operation: str, code: str, said: str) -> None:
-        self._stubber.add_client_error(operation, code, said)
+    def refuses(self, operation: str, code: str, reason: str) -> None:
+        self._stubber.add_client_error(operation, code, reason)
 
     def knows_zones_and_caller(self) -> None:
         zones = [{"ZoneName": f"us-west-2{letter}", "ZoneId": f"usw2-az{letter}"} for letter in "abc"]

@@ -1,4 +1,4 @@
-"""kubeconfig and token: kubectl's way in, without the aws CLI; with moto as AWS."""
+"""kubeconfig and token: access with kubectl, without the aws CLI; with moto as AWS."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 import requests
 import yaml
 
+from paddlejob.cloud.aws.access.tokens import token
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.tokens import token
 from paddlejob.errors import NotPossible
 
 Pdj = Callable[..., str]
@@ -84,7 +84,7 @@ def test_token_prints_what_kubectl_wants_of_a_credential_plugin(pdj: Pdj) -> Non
 
 @pytest.mark.usefixtures("made", "initialised")
 def test_kubeconfig_points_kubectl_to_the_cluster_and_to_pdj(pdj: Pdj, tmp_path: Path) -> None:
-    with pytest.raises(NotPossible, match="there is no cluster paddle-cluster in us-west-2"):
+    with pytest.raises(NotPossible, match="cluster paddle-cluster does not exist in us-west-2"):
         pdj("kubeconfig")
     pdj("up")
     (tmp_path / "kubeconfig").unlink()

@@ -1,4 +1,4 @@
-"""A cluster that stands is changed: what is brought along, what is exchanged, what is refused; with moto as AWS."""
+"""Changes of an existing cluster: what is updated, what is replaced, what is rejected; with moto as AWS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from paddlejob.errors import BadInput
 
-from .asked import change, client, inventory, node_group, stack_state
+from .aws_state import change, client, inventory, node_group, stack_state
 
 pytestmark = pytest.mark.usefixtures("made", "initialised")
 Made = dict[str, dict[str, Any]]
@@ -20,7 +20,7 @@ Pdj = Callable[..., str]
 def test_up_again_changes_nothing(pdj: Pdj) -> None:
     pdj("up")
     before = inventory()
-    assert "nothing was to be changed" in pdj("up")
+    assert "No changes needed." in pdj("up")
     assert inventory() == before
 
 
@@ -29,7 +29,7 @@ def test_one_node_becomes_three_by_editing_the_file_or_by_scale(pdj: Pdj, tmp_pa
     change(tmp_path, "workerCount: 1", "workerCount: 3")
     pdj("up")
     assert node_group()["scalingConfig"] == {"minSize": 0, "desiredSize": 3, "maxSize": 10}
-    assert "has 2 nodes" in pdj("scale", "2")
+    assert "scaled to 2 nodes" in pdj("scale", "2")
     assert node_group()["scalingConfig"]["desiredSize"] == 2
     assert "workerCount: 2\n" in (tmp_path / "cluster.yaml").read_text()
 
@@ -40,7 +40,7 @@ def test_another_instance_type_exchanges_the_nodes_and_says_so_first(pdj: Pdj, t
     change(tmp_path, "workerInstanceType: m5.xlarge", "workerInstanceType: g4dn.xlarge")
     change(tmp_path, "workerSpot: false", "workerSpot: true")
     said = pdj("up")
-    assert "workerInstanceType, workerSpot changed: new nodes are made, then the old ones go" in said
+    assert "workerInstanceType, workerSpot changed: creating new nodes, then deleting the old ones" in said
     assert (node_group()["instanceTypes"], node_group()["capacityType"]) == (["g4dn.xlarge"], "SPOT")
     assert node_group()["amiType"] == "AL2023_x86_64_NVIDIA"
     assert "install NVIDIA's device plugin" in said
@@ -54,7 +54,7 @@ def test_up_goes_on_from_a_creation_that_failed_even_if_it_is_asked_to_roll_back
     pdj("up")
     stack_state(status)
     change(tmp_path, "workerCount: 1", "workerCount: 2")
-    assert "cluster paddle-cluster is up\n" in pdj("up", "--rollback")
+    assert "Cluster paddle-cluster is up.\n" in pdj("up", "--rollback")
     assert node_group()["scalingConfig"]["desiredSize"] == 2
 
 
@@ -71,8 +71,8 @@ def test_what_would_replace_the_cluster_is_refused(pdj: Pdj, tmp_path: Path) -> 
     change(tmp_path, "[us-west-2a]", "[us-west-2b]")
     with pytest.raises(BadInput) as refused:
         pdj("up")
-    assert "availabilityZones: is us-west-2b, but the cluster has us-west-2a" in str(refused.value)
-    assert "vpcCIDR: is 10.1.0.0/16, but the cluster has 10.0.0.0/16" in str(refused.value)
+    assert "availabilityZones: cannot change from us-west-2a to us-west-2b" in str(refused.value)
+    assert "vpcCIDR: cannot change from 10.0.0.0/16 to 10.1.0.0/16" in str(refused.value)
 
 
 def test_whoever_runs_up_later_does_not_take_the_cluster_from_its_administrator(

@@ -1,4 +1,4 @@
-"""The file cluster.yaml itself: written, read, changed, and broken in every way."""
+"""The file cluster.yaml: written, loaded, edited, and invalid in every way."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cloud.aws.assets import Assets
-from paddlejob.cloud.aws.config import ClusterConfig
+from paddlejob.cloud.aws.config.assets import Assets
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.errors import BadInput, NotPossible
 
 Configured = Callable[..., ClusterConfig]
@@ -29,7 +29,7 @@ def test_what_init_writes_is_what_load_reads(tmp_path: Path, configured: Configu
 
 def test_init_never_overwrites_an_edited_file(tmp_path: Path, configured: Configured) -> None:
     Assets(tmp_path).init(configured())
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="already exists; edit it, or overwrite it with --replace"):
         Assets(tmp_path).init(configured())
 
 
@@ -51,7 +51,7 @@ def test_scaling_adds_the_number_where_there_was_none(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_changed_by_a_program_is_left_to_the_user(tmp_path: Path) -> None:
     assets = Assets(tmp_path)
     assets.cluster_yaml.write_text("{clusterName: paddle, region: us-west-2, availabilityZones: [us-west-2a]}\n")
-    with pytest.raises(BadInput, match=r"write `workerCount: 3` there yourself, and run `pdj aws up`"):
+    with pytest.raises(BadInput, match=r"set `workerCount: 3` and run `pdj aws up`"):
         assets.with_worker_count(3)
 
 
@@ -61,17 +61,17 @@ GOOD = "clusterName: paddle\nregion: us-west-2\navailabilityZones: [us-west-2a]\
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [\n", ":2:1: this is not YAML: did not find expected node content"),
-        ("clusterName: paddle\n\tregion: us-west-2\n", ":2:1: this is not YAML: found a tab character"),
-        (f"{GOOD}---\n{GOOD}", ":4:1: this is not YAML: but found another document"),
-        ("clusterName: !!python/object/apply:os.getpid []\n", ":1:14: this is not YAML: could not determine"),
-        ("", ": holds no settings; make it with `pdj aws init`"),
-        ("- clusterName: paddle\n", ": holds no settings"),
-        ("just words\n", ": holds no settings"),
-        (f"{GOOD}region: us-east-1\n", ":4: region: is in line 2 already; remove one of them"),
-        (f"{GOOD}1: 2\n", ":4: 1: is no setting; remove it"),
-        (f"{GOOD}cluster_name: paddle\n", ":4: cluster_name: is no setting; did you mean clusterName?"),
-        (f"{GOOD}workerCount:\n", ":4: workerCount: is empty; give it a value"),
+        ("a: [\n", ":2:1: invalid YAML: did not find expected node content"),
+        ("clusterName: paddle\n\tregion: us-west-2\n", ":2:1: invalid YAML: found a tab character"),
+        (f"{GOOD}---\n{GOOD}", ":4:1: invalid YAML: but found another document"),
+        ("clusterName: !!python/object/apply:os.getpid []\n", ":1:14: invalid YAML: could not determine"),
+        ("", ": contains no settings; create it with `pdj aws init`"),
+        ("- clusterName: paddle\n", ": contains no settings"),
+        ("just words\n", ": contains no settings"),
+        (f"{GOOD}region: us-east-1\n", ":4: duplicate key `region`, first in line 2; remove one of them"),
+        (f"{GOOD}1: 2\n", ":4: 1: unknown setting; remove it"),
+        (f"{GOOD}cluster_name: paddle\n", ":4: cluster_name: unknown setting; did you mean clusterName?"),
+        (f"{GOOD}workerCount:\n", ":4: workerCount: has no value; set one or remove the line"),
     ],
 )
 def test_a_broken_file_is_said_plainly_with_the_line(tmp_path: Path, text: str, said: str) -> None:
@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="run `pdj aws init` first"):
         Assets(tmp_path).load()
     Assets(tmp_path).cluster_yaml.write_bytes(b"clusterName: \xff\n")
-    with pytest.raises(BadInput, match="is not text: invalid start byte at byte 13"):
+    with pytest.raises(BadInput, match="not UTF-8: invalid start byte at byte 13"):
         Assets(tmp_path).load()
     Assets(tmp_path).cluster_yaml.unlink()
     Assets(tmp_path).cluster_yaml.mkdir()

@@ -1,4 +1,4 @@
-"""cluster.yaml: what it says, and how it says that something is wrong."""
+"""The settings of cluster.yaml and their error messages."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from paddlejob.cloud.aws import render
-from paddlejob.cloud.aws.config import ClusterConfig, read_config
-from paddlejob.cloud.aws.instances import ami_type
+from paddlejob.cloud.aws.config.cluster import ClusterConfig, parse_config
+from paddlejob.cloud.aws.config.instances import ami_type
+from paddlejob.cloud.aws.stack import render
 from paddlejob.errors import BadInput
 
 Configured = Callable[..., ClusterConfig]
 
 
-def faults_of(settings: dict[str, Any]) -> list[str]:
+def problems_of(settings: dict[str, Any]) -> list[str]:
     with pytest.raises(BadInput) as refused:
-        read_config(settings, "cluster.yaml")
+        parse_config(settings, "cluster.yaml")
     return str(refused.value).splitlines()
 
 
 def test_every_fault_is_listed_at_once_with_place_value_and_what_to_change() -> None:
-    faults = faults_of(
+    problems = problems_of(
         {
             "clusterName": "paddle_cluster",
             "region": "us-west-2",
@@ -35,49 +35,49 @@ def test_every_fault_is_listed_at_once_with_place_value_and_what_to_change() -> 
             "workerDiskSize": "big",
         }
     )
-    assert faults == [
-        "cluster.yaml: clusterName: is 'paddle_cluster', CloudFormation refuses that; begin with a letter, then "
+    assert problems == [
+        "cluster.yaml: clusterName: 'paddle_cluster' is not a valid stack name; start with a letter, then use "
         'letters, digits and "-" (no "_")',
-        "cluster.yaml: availabilityZones: is ['us-east-1a'], us-east-1a not in region us-west-2; name zones such as "
-        "us-west-2a",
-        "cluster.yaml: workerCount: is 9, above maxWorkerCount 3; lower it or raise maxWorkerCount",
-        "cluster.yaml: workerDiskSize: is 'big', no whole number; write one, without quotes",
-        "cluster.yaml: workcount: is no setting; did you mean workerCount?",
+        "cluster.yaml: availabilityZones: ['us-east-1a'] has zones outside region us-west-2 (us-east-1a); use zones "
+        "such as us-west-2a",
+        "cluster.yaml: workerCount: 9 is above maxWorkerCount 3; lower it or raise maxWorkerCount",
+        "cluster.yaml: workerDiskSize: 'big' is not an integer; use one, without quotes",
+        "cluster.yaml: workcount: unknown setting; did you mean workerCount?",
     ]
 
 
 @pytest.mark.parametrize(
     ("setting", "value", "word"),
     [
-        ("clusterName", "1st", "begin with a letter"),
+        ("clusterName", "1st", "start with a letter"),
         ("clusterName", "a" * 39, "at most 38"),
-        ("clusterName", True, "no text; put it in quotes"),
-        ("clusterName", None, "is empty; give it a value, or remove the line"),
-        ("externalDNSName", "a" * 64, "no DNS name"),
-        ("externalDNSName", "Paddle_", "no DNS name"),
-        ("region", "Oregon", "no region"),
-        ("availabilityZones", [], "name 1 to 3"),
+        ("clusterName", True, "is not a string; put it in quotes"),
+        ("clusterName", None, "has no value; set one or remove the line"),
+        ("externalDNSName", "a" * 64, "is not a DNS name"),
+        ("externalDNSName", "Paddle_", "is not a DNS name"),
+        ("region", "Oregon", "is not a region"),
+        ("availabilityZones", [], "list 1 to 3"),
         ("availabilityZones", ["us-west-2a", "us-west-2a"], "twice"),
-        ("availabilityZones", "us-west-2a", "no list"),
-        ("availabilityZones", ["us-west-2a", 5], "availabilityZones.1: is 5, no text"),
-        ("kmsKeyArn", "my-key", "no ARN"),
+        ("availabilityZones", "us-west-2a", "is not a list"),
+        ("availabilityZones", ["us-west-2a", 5], "availabilityZones.1: 5 is not a string"),
+        ("kmsKeyArn", "my-key", "is not the ARN of a KMS key"),
         ("kmsKeyArn", "arn:aws:kms:eu-west-1:123456789012:key/1", "another region"),
-        ("workerInstanceType", "large", "no EC2 instance type"),
-        ("workerSpot", "maybe", "neither true nor false"),
+        ("workerInstanceType", "large", "is not an EC2 instance type"),
+        ("workerSpot", "maybe", "is not a boolean; use true or false"),
         ("vpcCIDR", "10.0.0.0/28", "/16 to /22"),
         ("vpcCIDR", "8.8.0.0/16", "private"),
         ("vpcCIDR", "169.254.0.0/16", "private"),
-        ("vpcCIDR", "10.0.0.1/16", "no IPv4 network"),
-        ("apiAccessCIDRs", [], "an empty list; name at least one"),
-        ("apiAccessCIDRs", ["10.1.0.0/16"], "never come from a private network"),
-        ("apiAccessCIDRs", ["everyone"], "no IPv4 network"),
+        ("vpcCIDR", "10.0.0.1/16", "is not an IPv4 network"),
+        ("apiAccessCIDRs", [], "is empty; list at least one"),
+        ("apiAccessCIDRs", ["10.1.0.0/16"], "cannot connect over the internet"),
+        ("apiAccessCIDRs", ["everyone"], "is not an IPv4 network"),
         ("kubernetesVersion", 1.30, "in quotes"),
-        ("fileSystemId", "efs", "no EFS"),
-        ("administratorArn", "me", "no IAM user or role"),
+        ("fileSystemId", "efs", "is not an EFS"),
+        ("administratorArn", "me", "is not an IAM user or role"),
         ("workerCount", -1, "0 or more"),
-        ("workerCount", True, "no whole number"),
-        ("workerCount", 1.5, "no whole number"),
-        ("workerCount", "3", "no whole number"),
+        ("workerCount", True, "is not an integer"),
+        ("workerCount", 1.5, "is not an integer"),
+        ("workerCount", "3", "is not an integer"),
         ("maxWorkerCount", 451, "450 or less"),
         ("workerDiskSize", 8, "20 or more"),
     ],
@@ -85,13 +85,13 @@ def test_every_fault_is_listed_at_once_with_place_value_and_what_to_change() -> 
 def test_a_wrong_setting_is_named_with_its_value(
     settings: dict[str, Any], setting: str, value: object, word: str
 ) -> None:
-    (fault,) = faults_of({**settings, setting: value})
-    assert fault.startswith(f"cluster.yaml: {setting}")
-    assert word in fault
+    (problem,) = problems_of({**settings, setting: value})
+    assert problem.startswith(f"cluster.yaml: {setting}")
+    assert word in problem
 
 
 def test_missing_settings_are_named() -> None:
-    assert [fault.split(": ")[1] for fault in faults_of({})] == ["clusterName", "region", "availabilityZones"]
+    assert [problem.split(": ")[1] for problem in problems_of({})] == ["clusterName", "region", "availabilityZones"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an idle cluster costs: a rough sum, and said to be rough."""
+"""The cost estimate of an idle cluster, which says that it is approximate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from paddlejob.cloud.aws.config import ClusterConfig
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.cost import (
     AS_OF,
     facts,
@@ -41,16 +41,16 @@ def test_the_line_is_the_sum_of_the_items(configured: Configured) -> None:
     config = configured(workerCount=3)
     total = sum(item.hourly or 0 for item in idle_items(config))
     assert total == pytest.approx(0.10 + 3 * 0.192 + 0.05 + (3 * 8 + 0.5 + 1.0) / 730)
-    assert f"about ${total:.2f} an hour" in idle_line(config)
+    assert f"about ${total:.2f} per hour" in idle_line(config)
     assert f"(approximate list prices of us-west-2, {AS_OF})" in idle_line(config)
 
 
 def test_prices_of_another_region_are_not_passed_off_as_its_own(configured: Configured) -> None:
     config = configured(region="eu-central-1", availabilityZones=["eu-central-1a"])
-    note = f"(approximate list prices of us-west-2, {AS_OF}; those of eu-central-1 differ and are not known here)"
+    note = f"(approximate list prices of us-west-2, {AS_OF}; prices in eu-central-1 differ and are unknown)"
     assert idle_line(config).endswith(note)
     assert kept_line("fs-1", "eu-central-1").endswith(
-        f"{note}; to use it again, set fileSystemId: fs-1 in cluster.yaml"
+        f"{note}; to reuse the file system, set fileSystemId: fs-1 in cluster.yaml"
     )
     assert stored_line("eu-central-1").endswith(note)
     assert facts(config)["regionPricesKnown"] is False
@@ -63,10 +63,10 @@ def test_spot_nodes_are_said_to_cost_that_at_most(configured: Configured) -> Non
 
 def test_a_price_that_is_not_known_is_not_silently_nothing(configured: Configured) -> None:
     config = configured(workerInstanceType="x9.huge", workerCount=2)
-    assert "and 2 x x9.huge (on demand), whose price is not known here" in idle_line(config)
-    assert any("not known here" in line for line in table(idle_items(config)))
+    assert "plus 2 x x9.huge (on demand), price unknown" in idle_line(config)
+    assert any("price unknown" in line for line in table(idle_items(config)))
     assert facts(config)["hourly"] is None
-    assert "not known here" not in idle_line(configured(workerInstanceType="x9.huge", workerCount=0))
+    assert "price unknown" not in idle_line(configured(workerInstanceType="x9.huge", workerCount=0))
 
 
 def test_no_nodes_cost_no_nodes_and_an_own_key_is_not_counted(configured: Configured) -> None:

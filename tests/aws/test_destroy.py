@@ -1,4 +1,4 @@
-"""Taking a cluster down: what is lost, what stays, and what stands in the way; with moto as AWS."""
+"""Deleting a cluster: what is deleted, what is kept, and what blocks the deletion; with moto as AWS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from paddlejob.errors import BadInput, NotPossible
 
-from .asked import client, inventory, outputs, stack_state
+from .aws_state import client, inventory, outputs, stack_state
 
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
@@ -27,22 +27,24 @@ def test_nothing_is_left(pdj: Pdj, made: dict[str, Any]) -> None:
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
     assert inventory() != before
     said = pdj("destroy", "--yes")
-    assert "cluster paddle-cluster is deleted\nNothing of it costs anything any more" in said
+    assert "Cluster paddle-cluster deleted.\nNothing of it is billed any longer." in said
     assert inventory() == before
     assert made == {}
-    assert "nothing to destroy" in pdj("destroy")
+    assert "Nothing to destroy" in pdj("destroy")
 
 
 def test_without_a_terminal_data_is_not_lost_unless_told_so(pdj: Pdj) -> None:
     pdj("up")
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
-    with pytest.raises(BadInput, match=r"\(1 objects\) would be lost; use --keep-data, or --yes"):
+    with pytest.raises(
+        BadInput, match=r"\(1 objects\) would be lost; keep it with --keep-data, or delete it with --yes"
+    ):
         pdj("destroy")
     assert client("s3").list_objects_v2(Bucket=outputs()["BucketName"])["KeyCount"] == 1
 
 
 def test_at_a_terminal_the_name_must_be_typed(pdj: Pdj, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlejob.cli.aws.lifecycle._at_a_terminal", lambda: True)
+    monkeypatch.setattr("paddlejob.cli.aws.lifecycle._is_terminal", lambda: True)
     pdj("up")
     for answer in ("yes\n", "\n", ""):
         with pytest.raises(BadInput, match="nothing was deleted"):
@@ -56,7 +58,10 @@ def test_data_is_kept_and_can_be_used_by_the_next_cluster(pdj: Pdj, tmp_path: Pa
     client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
     said = pdj("destroy", "--keep-data")
     assert f"set fileSystemId: {files} in cluster.yaml" in said
-    assert "costs about $0.30 (EFS) and $0.023 (S3) a GiB and month (approximate list prices of us-west-2," in said
+    assert (
+        "costs about $0.30 (EFS) or $0.023 (S3) per GiB-month of stored data (approximate list prices of us-west-2,"
+        in said
+    )
     assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
     assert client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"] == []
     assert client("eks").list_clusters()["clusters"] == []
@@ -76,7 +81,7 @@ def test_data_is_kept_and_can_be_used_by_the_next_cluster(pdj: Pdj, tmp_path: Pa
 def test_a_load_balancer_in_the_way_is_named_before_anything_is_deleted(pdj: Pdj) -> None:
     pdj("up")
     client("elbv2").create_load_balancer(Name="k8s-web", Subnets=[private_subnet()], Type="network")
-    with pytest.raises(NotPossible, match="load balancer k8s-web: delete the Service or Ingress that made it"):
+    with pytest.raises(NotPossible, match="load balancer k8s-web: delete the Service or Ingress that created it"):
         pdj("destroy", "--yes")
     assert client("eks").list_clusters()["clusters"] == ["paddle-cluster"]
 
@@ -90,7 +95,7 @@ def test_foreign_interfaces_and_groups_are_named_and_the_stacks_own_are_not(pdj:
     with pytest.raises(NotPossible) as refused:
         pdj("destroy", "--yes")
     assert str(refused.value).splitlines()[1:] == [
-        f"  network interface {name} (a lambda): remove what uses it, or the interface",
+        f"  network interface {name} (a lambda): delete what uses it, or the interface",
         f"  security group {group} (k8s-elb-1): delete it",
     ]
 
@@ -127,7 +132,7 @@ def blocked(pdj: Pdj) -> str:
     with pytest.raises(NotPossible) as failed:
         pdj("destroy", "--yes", "--force")
     assert "stack paddle-cluster is DELETE_FAILED" in str(failed.value)
-    assert f"  network interface {name} (a lambda): remove what uses it, or the interface" in str(failed.value)
+    assert f"  network interface {name} (a lambda): delete what uses it, or the interface" in str(failed.value)
     return name
 
 
@@ -151,8 +156,8 @@ def test_what_is_left_of_the_data_of_a_half_deleted_cluster_can_be_kept(pdj: Pdj
     files = client("efs").describe_file_systems()["FileSystems"][0]["FileSystemId"]
     client("ec2").delete_network_interface(NetworkInterfaceId=interface)
     said = pdj("destroy", "--keep-data")
-    assert f"kept: file system {files}" in said
-    assert "bucket" not in said.split("kept: ")[1].splitlines()[0], "it had gone before"
+    assert f"Kept: file system {files}" in said
+    assert "bucket" not in said.split("Kept: ")[1].splitlines()[0], "it had gone before"
     assert [one["FileSystemId"] for one in client("efs").describe_file_systems()["FileSystems"]] == [files]
     assert client("cloudformation").describe_stacks()["Stacks"] == []
 

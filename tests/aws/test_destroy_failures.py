@@ -1,4 +1,4 @@
-"""Taking down a cluster that is not whole, or that someone else holds on to: no data goes that was to be kept."""
+"""Deleting a cluster that is incomplete or blocked never deletes data that was to be kept."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from paddlejob.cloud.aws.destroy import destroy
-from paddlejob.cloud.aws.stack import Stack, StackState
+from paddlejob.cloud.aws.stack.destroy import destroy
+from paddlejob.cloud.aws.stack.stack import Stack, StackState
 
 from .scripted import Script, message
 
@@ -71,7 +71,7 @@ def test_where_the_policies_cannot_be_changed_nothing_is_deleted(stack: Stack) -
         aws.holds("FileSystem")
         kept_by_an_update(aws, "CREATE_COMPLETE", after="UPDATE_ROLLBACK_COMPLETE")
         said = message(lambda: destroy(stack, state, keep_data=True))
-    assert "the cluster is as it was before; change that and run the same command again" in said
+    assert "the update was rolled back; fix the cause and run the same command again" in said
 
 
 def test_of_a_half_deleted_stack_what_is_left_of_the_data_is_retained(stack: Stack) -> None:
@@ -98,7 +98,7 @@ def test_a_failed_update_of_a_cluster_that_never_was_complete_is_not_rolled_back
         aws.holds("FileSystem")
         aws.tells(START, ("Nodes", "CREATE_FAILED", "no capacity"), ("paddle-cluster", "CREATE_FAILED", ""))
         said = message(lambda: destroy(stack, state, keep_data=True))
-    assert "is UPDATE_FAILED, and CloudFormation can keep no data of such a stack; run `pdj aws up`" in said
+    assert "is UPDATE_FAILED, and CloudFormation cannot keep data in this status; run `pdj aws up`" in said
 
 
 @pytest.mark.parametrize("status", ["CREATE_FAILED", "ROLLBACK_FAILED"])
@@ -108,7 +108,7 @@ def test_data_of_a_cluster_that_failed_to_be_made_is_not_deleted_where_it_was_to
     with Script(stack) as aws:
         state = now(stack, aws, status)
         aws.holds("Bucket")
-        assert f"is {status}, and CloudFormation can keep no data" in message(lambda: destroy(stack, state, True))
+        assert f"is {status}, and CloudFormation cannot keep data" in message(lambda: destroy(stack, state, True))
 
 
 def test_where_there_is_no_data_there_is_nothing_to_keep(stack: Stack) -> None:
@@ -159,10 +159,10 @@ def test_a_deletion_under_way_is_followed_and_not_begun_again(stack: Stack) -> N
         assert not destroy(stack, state)
         aws.stack_is("DELETE_IN_PROGRESS")
         late = message(lambda: destroy(stack, stack.find() or state, keep_data=True))
-    assert "is being deleted with its data since an earlier run" in late
+    assert "an earlier run is deleting stack paddle-cluster together with its data" in late
 
 
-def test_a_creation_under_way_is_waited_for(stack: Stack, told: list[str]) -> None:
+def test_a_creation_under_way_is_waited_for(stack: Stack, progress: list[str]) -> None:
     with Script(stack) as aws:
         state = now(stack, aws, "CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_FAILED")
@@ -170,11 +170,11 @@ def test_a_creation_under_way_is_waited_for(stack: Stack, told: list[str]) -> No
         aws.holds("Vpc")
         deleted(aws, "CREATE_FAILED")
         destroy(stack, state)
-    assert told[0] == "stack paddle-cluster is CREATE_IN_PROGRESS: waiting for that to end"
+    assert progress[0] == "stack paddle-cluster is CREATE_IN_PROGRESS: waiting for it to finish"
 
 
 def test_a_deletion_that_is_blocked_says_by_what(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlejob.cloud.aws.destroy.blockers", lambda *_: ["load balancer web: delete it"])
+    monkeypatch.setattr("paddlejob.cloud.aws.stack.destroy.blockers", lambda *_: ["load balancer web: delete it"])
     reason = "The vpc 'vpc-1' has dependencies and cannot be deleted."
     with Script(stack) as aws:
         state = now(stack, aws, "CREATE_COMPLETE")
@@ -188,7 +188,7 @@ def test_a_deletion_that_is_blocked_says_by_what(stack: Stack, monkeypatch: pyte
         aws.holds("Vpc")
         said = message(lambda: destroy(stack, state))
     assert reason in said
-    assert said.endswith("run `pdj aws destroy` again afterwards\n  load balancer web: delete it")
+    assert said.endswith("remove the cause and run `pdj aws destroy` again\n  load balancer web: delete it")
 
 
 def test_a_session_that_expires_while_waiting_says_how_to_go_on(stack: Stack) -> None:
@@ -199,4 +199,4 @@ def test_a_session_that_expires_while_waiting_says_how_to_go_on(stack: Stack) ->
         aws.refuses("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
         said = message(lambda: destroy(stack, state))
     assert said.startswith("the AWS session has expired; sign in again")
-    assert said.endswith("then run the same command: it goes on where it was")
+    assert said.endswith("then run the same command to resume")

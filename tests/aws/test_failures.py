@@ -1,4 +1,4 @@
-"""Everything that goes wrong with AWS ends in a sentence that says what to do, and `up` can be run again."""
+"""Every failure of AWS ends in a message that says what to do, and `up` can be run again."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from botocore.exceptions import UnauthorizedSSOTokenError
 from botocore.stub import Stubber
 
-from paddlejob.cloud.aws.config import ClusterConfig
-from paddlejob.cloud.aws.refusals import translated
+from paddlejob.cloud.aws.access.tokens import token
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.errors import translate_errors
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack import Stack
-from paddlejob.cloud.aws.tokens import token
-from paddlejob.cloud.aws.up import up
+from paddlejob.cloud.aws.stack.stack import Stack
+from paddlejob.cloud.aws.stack.up import up
 
 from .scripted import Script, message
 
@@ -42,13 +42,13 @@ def test_an_expired_token(stack: Stack, configured: Configured, code: str) -> No
         aws.refuses("describe_stacks", code, "The security token included in the request is expired")
         said = message(lambda: up(stack, configured()))
     assert said.startswith("the AWS session has expired; sign in again")
-    assert "goes on where it was" in said
+    assert said.endswith("run the same command to resume")
 
 
 def test_wrong_credentials(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
         aws.refuses("describe_stacks", "InvalidClientTokenId", "The security token is invalid.")
-        assert "AWS does not know these credentials" in message(lambda: up(stack, configured()))
+        assert "AWS does not accept these credentials" in message(lambda: up(stack, configured()))
 
 
 def test_missing_rights_point_to_policy(stack: Stack, configured: Configured) -> None:
@@ -56,7 +56,7 @@ def test_missing_rights_point_to_policy(stack: Stack, configured: Configured) ->
         aws.refuses("describe_stacks", "AccessDenied", "User me is not authorized")
         said = message(lambda: up(stack, configured()))
     assert "cloudformation:describe_stacks" in said
-    assert "`pdj aws policy` prints the rights" in said
+    assert "`pdj aws policy` prints the required permissions" in said
 
 
 def test_a_quota_of_stacks_is_reached(stack: Stack, configured: Configured) -> None:
@@ -66,12 +66,12 @@ def test_a_quota_of_stacks_is_reached(stack: Stack, configured: Configured) -> N
         aws.no_stack()
         aws.refuses("create_stack", "LimitExceededException", "Limit for stack has been exceeded")
         said = message(lambda: up(stack, configured()))
-    assert said.startswith("a quota of the AWS account is reached")
+    assert said.startswith("an AWS quota is exhausted")
     assert "Service Quotas" in said
 
 
 def test_the_first_failure_is_told_and_not_what_it_cancelled(
-    stack: Stack, configured: Configured, told: list[str]
+    stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     quota = "The maximum number of VPCs has been reached. (Service: Ec2, Status Code: 400)"
     with Script(stack) as aws:
@@ -89,9 +89,11 @@ def test_the_first_failure_is_told_and_not_what_it_cancelled(
             ("paddle-cluster", "CREATE_FAILED", "The following resource(s) failed to create: [Vpc, ClusterRole]."),
         )
         said = message(lambda: up(stack, configured()))
-    assert said.startswith(f"stack paddle-cluster is CREATE_FAILED: Vpc (AWS::X::Vpc): {quota}; ask for more under")
-    assert "run `pdj aws up` again: it goes on" in said
-    assert [line.split()[1:3] for line in told] == [
+    assert said.startswith(
+        f"stack paddle-cluster is CREATE_FAILED: Vpc (AWS::X::Vpc): {quota}; request an increase under"
+    )
+    assert "run `pdj aws up` again to resume" in said
+    assert [line.split()[1:3] for line in progress] == [
         ["CREATE_IN_PROGRESS", "paddle-cluster"],
         ["CREATE_IN_PROGRESS", "Vpc"],
         ["CREATE_FAILED", "Vpc"],
@@ -104,7 +106,9 @@ def test_the_name_is_taken_by_another_stack(stack: Stack, configured: Configured
     with Script(stack) as aws:
         aws.stack_is("CREATE_COMPLETE", tags=False)
         said = message(lambda: up(stack, configured()))
-    assert "taken by a CloudFormation stack that paddlejob did not make; choose another clusterName" in said
+    assert (
+        "a CloudFormation stack paddle-cluster exists that paddlejob did not create; choose another clusterName" in said
+    )
 
 
 def test_the_name_is_taken_between_looking_and_creating(stack: Stack, configured: Configured) -> None:
@@ -122,12 +126,12 @@ def test_the_name_is_taken_by_an_eks_cluster(stack: Stack, configured: Configure
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_FAILED")
         aws.tells(START, ("Cluster", "CREATE_FAILED", "Cluster already exists with name: paddle-cluster"))
-        assert "choose another clusterName, or remove it" in message(lambda: up(stack, configured()))
+        assert "choose another clusterName, or delete the resource" in message(lambda: up(stack, configured()))
 
 
 def test_an_sso_session_that_expires_is_told_in_the_same_way() -> None:
     def expired() -> None:
-        with translated("cloudformation:describe_stacks"):
+        with translate_errors("cloudformation:describe_stacks"):
             raise UnauthorizedSSOTokenError
 
     assert "run `aws sso login`, then the same command" in message(expired)
@@ -135,7 +139,7 @@ def test_an_sso_session_that_expires_is_told_in_the_same_way() -> None:
 
 def test_a_boto3_that_is_too_old_is_said_to_be() -> None:
     said = message(lambda: Aws("us-west-2").call("eks", "describe_clouds"))
-    assert said == "this boto3 does not know eks:describe_clouds; pip install --upgrade 'paddlejob[aws]'"
+    assert said == "boto3 is too old for eks:describe_clouds; run `pip install --upgrade 'paddlejob[aws]'`"
 
 
 def test_a_role_is_the_administrator_with_its_path() -> None:
@@ -173,4 +177,4 @@ def test_without_boto3_the_command_to_install_it_is_printed(monkeypatch: pytest.
         return plainly(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without_boto3)
-    assert message(lambda: Aws("us-west-2").account()).endswith("pip install 'paddlejob[aws]'")
+    assert message(lambda: Aws("us-west-2").account()).endswith("run `pip install 'paddlejob[aws]'`")

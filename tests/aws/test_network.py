@@ -1,4 +1,4 @@
-"""The guard itself: what leaves this machine is refused and told, what stays is not."""
+"""The network guard: connections to other machines are refused and recorded, loopback is not."""
 
 from __future__ import annotations
 

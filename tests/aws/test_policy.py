@@ -1,4 +1,4 @@
-"""The least policy: enough for every request of ours and of CloudFormation on our behalf, and nothing more."""
+"""The least-privilege policy: enough for our requests and CloudFormation's on our behalf, and nothing more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from paddlejob.cloud.aws import render
-from paddlejob.cloud.aws.config import LONGEST_NAME, ClusterConfig
-from paddlejob.cloud.aws.policy import policy
+from paddlejob.cloud.aws.access.policy import policy
+from paddlejob.cloud.aws.config.cluster import MAX_NAME_LENGTH, ClusterConfig
 from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack import render
 
-from .asked import change, client
+from .aws_state import change, client
 from .requests_made import FOR_EVERYONE, in_source, record
 
 Configured = Callable[..., ClusterConfig]
@@ -160,15 +160,15 @@ def test_names_that_cloudformation_makes_begin_with_the_cluster_name(configured:
     template = render.template(render.parameters(configured()))
     roles = re.findall(r"^  (\w+):\n    Type: AWS::IAM::Role$", template, re.MULTILINE)
     assert len(roles) == 3
-    assert all(LONGEST_NAME + len(f"--{role}") + 13 <= 64 for role in roles)
-    assert LONGEST_NAME + len("-bucket-") + 12 <= 63
+    assert all(MAX_NAME_LENGTH + len(f"--{role}") + 13 <= 64 for role in roles)
+    assert MAX_NAME_LENGTH + len("-bucket-") + 12 <= 63
 
 
 @pytest.mark.parametrize("s3_uri", ["", "s3://my-templates/prefix"])
 def test_it_fits_into_one_managed_policy(configured: Configured, s3_uri: str) -> None:
     own = f"arn:aws:kms:us-west-2:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     for settings in ({}, {"kmsKeyArn": own}):
-        config = configured(clusterName="a" * LONGEST_NAME, **settings)
+        config = configured(clusterName="a" * MAX_NAME_LENGTH, **settings)
         assert len(json.dumps(policy(config, ACCOUNT, s3_uri), separators=(",", ":"))) <= 6144
 
 

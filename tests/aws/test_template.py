@@ -1,4 +1,4 @@
-"""The template as it is sent: cfn-lint's schemas and rules on each kind of cluster."""
+"""The template as it is sent, checked with cfn-lint's schemas and rules for each kind of cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from cfnlint.decode.decode import decode_str
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from paddlejob.cloud.aws import render
-from paddlejob.cloud.aws.config import SETTINGS, ClusterConfig
+from paddlejob.cloud.aws.config.cluster import SETTINGS, ClusterConfig
+from paddlejob.cloud.aws.stack import render
 
 from .linting import findings
 
@@ -73,7 +73,7 @@ def test_it_is_small_enough_to_be_sent_as_text(configured: Callable[..., Cluster
 
 def test_keeping_data_changes_the_file_system_and_the_bucket_only(configured: Callable[..., ClusterConfig]) -> None:
     before = render.template(render.parameters(configured())).splitlines()
-    after = render.keeping_data("\n".join(before)).splitlines()
+    after = render.retain_data("\n".join(before)).splitlines()
     changed = [number for number, line in enumerate(before) if line != after[number]]
     owners = [next(line for line in reversed(before[:number]) if line[2:3].isalpha()) for number in changed]
     assert owners == ["  FileSystem:", "  Bucket:"]
@@ -98,7 +98,7 @@ def test_what_a_change_would_replace_is_refused_or_announced(configured: Callabl
     # Whom a change of these replaces goes unnoticed: a DNS zone, an access entry; and the image follows the type.
     harmless = {"ExternalDnsName", "AdministratorArn", "AmiType"}
     derived = {"PublicCidrs", "PrivateCidrs"}  # from VpcCidr
-    assert found - harmless - derived == {*render.FIXED, *render.NEW_NODES} - {"NodesInEveryZone"}
+    assert found - harmless - derived == {*render.IMMUTABLE, *render.REPLACES_NODES} - {"NodesInEveryZone"}
 
 
 def refs(value: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""docs/tutorial/aws.md: its commands work in the order in which they stand there; with moto as AWS."""
+"""docs/tutorial/aws.md: its commands work in their order; with moto as AWS."""
 
 from __future__ import annotations
 

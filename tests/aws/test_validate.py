@@ -1,4 +1,4 @@
-"""`validate`: faults that AWS would tell only after minutes."""
+"""`validate`: problems that AWS would report only after minutes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from paddlejob.cloud.aws.checks import online_faults
-from paddlejob.cloud.aws.config import ClusterConfig
-from paddlejob.cloud.aws.hostports import node_faults
+from paddlejob.cloud.aws.checks import online_problems
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.host_ports import node_problems
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
 
-from .asked import change, client
+from .aws_state import change, client
 
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
@@ -41,7 +41,7 @@ spec:
 """
 
 
-def faults(pdj: Pdj, *arguments: str) -> str:
+def problems(pdj: Pdj, *arguments: str) -> str:
     with pytest.raises(BadInput) as refused:
         pdj("validate", *arguments)
     return str(refused.value)
@@ -49,10 +49,10 @@ def faults(pdj: Pdj, *arguments: str) -> str:
 
 def test_a_good_file_is_fine_and_its_price_is_listed(pdj: Pdj) -> None:
     said = pdj("validate")
-    assert "cluster.yaml is fine" in said
+    assert "cluster.yaml is valid" in said
     assert "EKS control plane" in said
     assert "approximate list prices of us-west-2, 20" in said
-    assert "without asking AWS" in pdj("validate", "--offline")
+    assert "checked offline" in pdj("validate", "--offline")
 
 
 def test_the_price_can_be_read_by_a_program(pdj: Pdj, facts: Callable[..., Any]) -> None:
@@ -65,40 +65,45 @@ def test_the_price_can_be_read_by_a_program(pdj: Pdj, facts: Callable[..., Any])
 @pytest.mark.parametrize("offline", [[], ["--offline"]])
 def test_an_unknown_instance_type_and_a_near_one(pdj: Pdj, tmp_path: Path, offline: list[str]) -> None:
     change(tmp_path, "m5.xlarge", "m5.xlrage")
-    assert "workerInstanceType: is 'm5.xlrage', no instance type" in faults(pdj, *offline)
-    assert "did you mean m5.xlarge?" in faults(pdj, *offline)
+    assert "workerInstanceType: 'm5.xlrage' is not an instance type" in problems(pdj, *offline)
+    assert "did you mean m5.xlarge?" in problems(pdj, *offline)
 
 
 def test_a_region_without_eks(pdj: Pdj, tmp_path: Path) -> None:
     change(tmp_path, "region: us-west-2", "region: us-west-9")
     change(tmp_path, "[us-west-2a]", "[us-west-9a]")
-    assert "region: is 'us-west-9', where AWS offers no EKS; did you mean us-west-" in faults(pdj)
+    assert "region: EKS is not available in 'us-west-9'; did you mean us-west-" in problems(pdj)
 
 
 def test_a_zone_that_the_account_does_not_have(pdj: Pdj, tmp_path: Path) -> None:
     change(tmp_path, "[us-west-2a]", "[us-west-2z]")
-    assert "availabilityZones: us-west-2z is not in us-west-2 for this account; it has us-west-2a," in faults(pdj)
+    assert "availabilityZones: this account has no zone us-west-2z in us-west-2; use one of us-west-2a," in problems(
+        pdj
+    )
 
 
 def test_a_type_that_its_zone_does_not_offer(pdj: Pdj, tmp_path: Path) -> None:
     offers = client("ec2").get_paginator("describe_instance_type_offerings")
-    places: dict[str, set[str]] = {}
+    zones_of_type: dict[str, set[str]] = {}
     for page in offers.paginate(LocationType="availability-zone"):
         for offer in page["InstanceTypeOfferings"]:
-            places.setdefault(offer["InstanceType"], set()).add(offer["Location"])
-    scarce = next(name for name, zones in sorted(places.items()) if zones and "us-west-2a" not in zones)
+            zones_of_type.setdefault(offer["InstanceType"], set()).add(offer["Location"])
+    scarce = next(name for name, zones in sorted(zones_of_type.items()) if zones and "us-west-2a" not in zones)
     change(tmp_path, "m5.xlarge", scarce)
-    assert f"workerInstanceType: {scarce} is not offered in us-west-2a; it is in us-west-2" in faults(pdj)
+    assert f"workerInstanceType: {scarce} is not offered in us-west-2a; use one of us-west-2" in problems(pdj)
 
 
 def test_a_name_that_an_eks_cluster_has_already(pdj: Pdj) -> None:
     eks = client("eks")
     role, network = "arn:aws:iam::123456789012:role/r", {"subnetIds": ["subnet-1", "subnet-2"]}
     eks.create_cluster(name="paddle-cluster", roleArn=role, resourcesVpcConfig=network)
-    assert "us-west-2 has an EKS cluster paddle-cluster that paddlejob did not make; choose another" in faults(pdj)
+    assert (
+        "us-west-2 already has an EKS cluster paddle-cluster that paddlejob did not create; choose another"
+        in problems(pdj)
+    )
     eks.delete_cluster(name="paddle-cluster")
     pdj("up")
-    assert "is fine" in pdj("validate"), "its own cluster is not in its way"
+    assert "is valid" in pdj("validate"), "its own cluster is not in its way"
 
 
 def test_a_kubernetes_version_that_eks_no_longer_supports_at_the_normal_price(
@@ -111,9 +116,9 @@ def test_a_kubernetes_version_that_eks_no_longer_supports_at_the_normal_price(
             absent = "ResourceNotFoundException"
             eks.add_client_error("describe_cluster", absent)
             eks.add_response("describe_cluster_versions", offers, {"versionStatus": "STANDARD_SUPPORT"})
-        wanted = [found for found in online_faults(aws, configured(kubernetesVersion="1.29")) if "Version" in found]
-        assert wanted == ["kubernetesVersion: is 1.29, not in EKS's standard support: 1.34, 1.35, 1.36"]
-        assert online_faults(aws, configured(kubernetesVersion="1.35")) == []
+        wanted = [found for found in online_problems(aws, configured(kubernetesVersion="1.29")) if "Version" in found]
+        assert wanted == ["kubernetesVersion: 1.29 is not in EKS standard support; use one of 1.34, 1.35, 1.36"]
+        assert online_problems(aws, configured(kubernetesVersion="1.35")) == []
 
 
 def test_a_key_pair_a_kms_key_and_a_file_system_that_are_not_there(pdj: Pdj, tmp_path: Path) -> None:
@@ -121,39 +126,39 @@ def test_a_key_pair_a_kms_key_and_a_file_system_that_are_not_there(pdj: Pdj, tmp
     change(tmp_path, "# keyName: NAME", "keyName: mine")
     change(tmp_path, "# kmsKeyArn: arn:aws:kms:...", f"kmsKeyArn: {arn}")
     change(tmp_path, "# fileSystemId: fs-...", "fileSystemId: fs-2cbf7385")
-    said = faults(pdj)
-    assert "keyName: there is no key pair mine in us-west-2" in said
-    assert f"kmsKeyArn: there is no key {arn}" in said
-    assert "fileSystemId: there is no file system fs-2cbf7385" in said
+    said = problems(pdj)
+    assert "keyName: no key pair mine in us-west-2" in said
+    assert f"kmsKeyArn: no such key: {arn}" in said
+    assert "fileSystemId: no file system fs-2cbf7385" in said
 
 
 def test_a_key_that_is_disabled(pdj: Pdj, tmp_path: Path) -> None:
     kms = client("kms")
     key = kms.create_key()["KeyMetadata"]
     change(tmp_path, "# kmsKeyArn: arn:aws:kms:...", f"kmsKeyArn: {key['Arn']}")
-    assert "is fine" in pdj("validate")
+    assert "is valid" in pdj("validate")
     kms.disable_key(KeyId=key["KeyId"])
-    assert "kmsKeyArn: the key is Disabled" in faults(pdj)
+    assert "kmsKeyArn: the key is Disabled" in problems(pdj)
 
 
 def test_fewer_nodes_than_trainers_where_host_ports_are_used(pdj: Pdj, tmp_path: Path) -> None:
     job = tmp_path / "paddle-cluster-job.yaml"
     job.write_text(JOB)
-    assert faults(pdj, "--job", str(job)) == (
-        "job paddle-cluster-job: 3 pods use host port 7164/TCP, which a node has once, and workerCount is 1; set "
+    assert problems(pdj, "--job", str(job)) == (
+        "job paddle-cluster-job: 3 pods use host port 7164/TCP, which needs a node for each, and workerCount is 1; set "
         "workerCount to at least 3"
     )
     change(tmp_path, "workerCount: 1", "workerCount: 3")
-    assert "is fine" in pdj("validate", "--job", str(job))
+    assert "is valid" in pdj("validate", "--job", str(job))
 
 
 def test_a_job_file_that_cannot_be_read(pdj: Pdj, tmp_path: Path) -> None:
-    assert "nowhere.yaml: there is no such file" in faults(pdj, "--job", str(tmp_path / "nowhere.yaml"))
+    assert "nowhere.yaml: there is no such file" in problems(pdj, "--job", str(tmp_path / "nowhere.yaml"))
 
 
 def test_up_refuses_the_same_faults_before_it_makes_anything(pdj: Pdj, tmp_path: Path) -> None:
     change(tmp_path, "[us-west-2a]", "[us-west-2z]")
-    with pytest.raises(BadInput, match="us-west-2z is not in us-west-2"):
+    with pytest.raises(BadInput, match="no zone us-west-2z in us-west-2"):
         pdj("up")
     assert client("cloudformation").describe_stacks()["Stacks"] == []
 
@@ -171,16 +176,16 @@ def test_roles_of_a_paddlejob_that_share_a_host_port_are_counted_together() -> N
             "worker": {"replicas": 2, "template": template(hostPort=7000, containerPort=7000)},
         },
     }
-    assert node_faults([job], 4) == []
-    assert "4 pods use host port 7000/TCP" in node_faults([job], 3)[0]
+    assert node_problems([job], 4) == []
+    assert "4 pods use host port 7000/TCP" in node_problems([job], 3)[0]
 
 
 def test_ports_of_a_pod_on_the_hosts_network_count_and_plain_ports_do_not() -> None:
     pod = template(containerPort=8080)
     job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"parallelism": 2, "template": pod}}
-    assert node_faults([job, None, "text", {"kind": "Service"}], 1) == []
+    assert node_problems([job, None, "text", {"kind": "Service"}], 1) == []
     pod["spec"]["hostNetwork"] = True
-    assert "2 pods use host port 8080/TCP" in node_faults([job], 1)[0]
+    assert "2 pods use host port 8080/TCP" in node_problems([job], 1)[0]
 
 
 def test_without_credentials_the_file_can_be_made_rendered_and_checked(
@@ -188,6 +193,6 @@ def test_without_credentials_the_file_can_be_made_rendered_and_checked(
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name)
-    assert "is written" in pdj("render")
-    assert "is fine" in pdj("validate", "--offline")
+    assert "Wrote " in pdj("render")
+    assert "is valid" in pdj("validate", "--offline")
     assert "cloudformation:CreateStack" in pdj("policy", "--account-id", "123456789012")

@@ -1,4 +1,4 @@
-"""The document's walk through a cluster's life, with moto as AWS."""
+"""The lifecycle of a cluster as in the tutorial, with moto as AWS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 from paddlejob.errors import BadInput, NotPossible
 
-from .asked import change, client, cluster, node_group, outputs, zones_of
+from .aws_state import change, client, cluster, node_group, outputs, zones_of
 
 Pdj = Callable[..., str]
 Made = dict[str, dict[str, Any]]
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("made", "initialised")
 def test_up_makes_all_that_the_document_made_by_hand(pdj: Pdj, made: Made, tmp_path: Path) -> None:
     said = pdj("up")
     assert "CREATE_COMPLETE" in said
-    assert "While idle: about $" in said
+    assert "Idle cost: about $" in said
     assert cluster()["encryptionConfig"][0]["resources"] == ["secrets"]
     key = cluster()["encryptionConfig"][0]["provider"]["keyArn"]
     assert key in [known["KeyArn"] for known in client("kms").list_keys()["Keys"]]
@@ -83,8 +83,8 @@ def test_spot_and_gpu_nodes_are_asked_for_as_such(pdj: Pdj, tmp_path: Path) -> N
 
 
 def test_the_template_can_go_by_a_bucket_of_the_users(pdj: Pdj, tmp_path: Path) -> None:
-    place = {"LocationConstraint": "us-west-2"}
-    client("s3").create_bucket(Bucket="my-templates", CreateBucketConfiguration=place)
+    location = {"LocationConstraint": "us-west-2"}
+    client("s3").create_bucket(Bucket="my-templates", CreateBucketConfiguration=location)
     pdj("up", "--s3-uri", "s3://my-templates/prefix")
     sent = client("s3").get_object(Bucket="my-templates", Key="prefix/paddle-cluster/stack.yaml")["Body"].read()
     assert sent == (tmp_path / "stack.yaml").read_bytes()
@@ -92,15 +92,17 @@ def test_the_template_can_go_by_a_bucket_of_the_users(pdj: Pdj, tmp_path: Path) 
 
 
 def test_an_address_in_s3_that_cannot_be_used_is_refused_before_anything_is_made(pdj: Pdj) -> None:
-    with pytest.raises(BadInput, match="write s3://BUCKET/PREFIX"):
+    with pytest.raises(BadInput, match="use s3://BUCKET/PREFIX"):
         pdj("up", "--s3-uri", "my-templates")
-    with pytest.raises(BadInput, match="--s3-uri: there is no bucket nowhere; make it in us-west-2, or leave --s3-uri"):
+    with pytest.raises(
+        BadInput, match="--s3-uri: bucket nowhere does not exist; create it in us-west-2, or omit --s3-uri"
+    ):
         pdj("up", "--s3-uri", "s3://nowhere/prefix")
     assert client("cloudformation").describe_stacks()["Stacks"] == []
 
 
 def test_status_reads_as_in_the_document(pdj: Pdj, facts: Callable[..., Any]) -> None:
-    with pytest.raises(NotPossible, match="there is no cluster paddle-cluster"):
+    with pytest.raises(NotPossible, match="cluster paddle-cluster does not exist"):
         pdj("status")
     pdj("up")
     client("ec2").run_instances(
@@ -152,7 +154,7 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
     options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
     assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in said
-    assert "What is stored costs about $0.30 a GiB and month" in said
+    assert "Stored data costs about $0.30 per GiB-month" in said
     assert facts("storage") == {
         "fileSystem": outputs()["FileSystemId"],
         "server": server,
@@ -172,4 +174,4 @@ def test_render_writes_what_up_sends(pdj: Pdj, tmp_path: Path) -> None:
     assert client("cloudformation").get_template(StackName="paddle-cluster")["TemplateBody"] == sent
     who = 'AdministratorArn: {Type: String, Default: "'
     assert rendered == sent.replace(f"{who}arn:aws:sts::123456789012:user/moto", who)
-    assert "EKS makes the certificates" in pdj("render", "credentials", "--generate-ca")
+    assert "EKS creates the certificates" in pdj("render", "credentials", "--generate-ca")

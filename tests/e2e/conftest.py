@@ -7,7 +7,7 @@ import pytest
 
 from testbed.cluster import Cluster
 from testbed.fixtures import *  # noqa: F403
-from testbed.productimages import push_programs, push_training
+from testbed.images.productimages import push_programs, push_training
 
 ROOT = Path(__file__).parent.parent.parent
 CRD, OPERATOR = "deploy/v1/crd.yaml", "deploy/v1/operator.yaml"

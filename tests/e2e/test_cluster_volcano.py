@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from testbed.addons.volcano import Volcano
 from testbed.cluster import Cluster
-from testbed.volcano import Volcano
 
 pytestmark = pytest.mark.full
 GROUP = {

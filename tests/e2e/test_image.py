@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cluster import Cluster
-from testbed.image import Image, archive, layer
+from testbed.images.image import Image, archive, layer
 
 pytestmark = pytest.mark.full
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.addons.volcano import Volcano
 from testbed.cluster import Cluster
-from testbed.volcano import Volcano
 from tests.support.on_cluster import submit
 
 pytestmark = pytest.mark.full

@@ -16,7 +16,7 @@ import pytest
 from paddlejob.data import Manifest, split, stage
 from paddlejob.data.drivers import filesystem
 from paddlejob.errors import BadInput, NotPossible
-from testbed.hdfs import Hdfs, missing
+from testbed.addons.hdfs import Hdfs, missing
 
 pytestmark = [pytest.mark.full, pytest.mark.skipif(bool(missing()), reason=missing())]
 

@@ -1,4 +1,4 @@
-"""`pdj aws`: a cluster on AWS, from a directory of assets. The work is done in paddlejob.cloud.aws."""
+"""The command group `pdj aws`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from paddlejob.cli.aws.access import kubeconfig, policy, storage, token
 from paddlejob.cli.aws.assets import init, render, validate
 from paddlejob.cli.aws.lifecycle import destroy, scale, status, up
 
-app = typer.Typer(help="A cluster on AWS.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    help="Create and manage a Kubernetes cluster on AWS.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 for verb in (init, render, validate, up, status, scale, kubeconfig, token, storage, policy, destroy):
     app.command()(verb)

@@ -1,4 +1,4 @@
-"""`pdj aws init`, `render` and `validate`: the directory of assets, before anything is made."""
+"""`pdj aws init`, `render` and `validate`: the assets directory, before anything is created on AWS."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, refuse
+from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, raise_if_any
 
 
 class Rendered(StrEnum):
@@ -16,25 +16,25 @@ class Rendered(StrEnum):
 
 
 def init(
-    cluster_name: Annotated[str, typer.Option(help='Letters, digits and "-".')],
-    region: Annotated[str, typer.Option(help="Such as us-west-2.")],
-    availability_zone: Annotated[list[str], typer.Option(help="A zone for nodes; repeat it for more.")],
-    external_dns_name: Annotated[str, typer.Option(help="A name for the private DNS zone.")] = "paddle",
-    key_name: Annotated[str, typer.Option(help="An EC2 key pair, for ssh.")] = "",
-    kms_key_arn: Annotated[str, typer.Option(help="An existing KMS key; else one is made.")] = "",
-    workers: Annotated[int, typer.Option(help="How many nodes.")] = 1,
-    instance_type: Annotated[str, typer.Option(help="Their type; for GPUs, such as g4dn.xlarge.")] = "m5.xlarge",
-    spot: Annotated[bool, typer.Option("--spot", help="Spot nodes.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a cluster.yaml that is there.")] = False,
+    cluster_name: Annotated[str, typer.Option(help='Name of the cluster: letters, digits and "-".')],
+    region: Annotated[str, typer.Option(help="AWS region, such as us-west-2.")],
+    availability_zone: Annotated[list[str], typer.Option(help="Availability zone for nodes; repeatable.")],
+    external_dns_name: Annotated[str, typer.Option(help="Name of the private DNS zone.")] = "paddle",
+    key_name: Annotated[str, typer.Option(help="EC2 key pair for SSH.")] = "",
+    kms_key_arn: Annotated[str, typer.Option(help="KMS key for secrets. Default: create one.")] = "",
+    workers: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
+    instance_type: Annotated[str, typer.Option(help="Instance type; for GPUs, such as g4dn.xlarge.")] = "m5.xlarge",
+    spot: Annotated[bool, typer.Option("--spot", help="Use spot instances.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing cluster.yaml.")] = False,
     assets: AssetsDir = HERE,
 ) -> None:
-    """Write cluster.yaml. Nothing is made on AWS.
+    """Write cluster.yaml. Creates nothing on AWS.
 
     \b
     Example: pdj aws init --cluster-name=paddle-cluster --region=us-west-2 --availability-zone=us-west-2a
     """
-    from paddlejob.cloud.aws.assets import Assets
-    from paddlejob.cloud.aws.config import read_config
+    from paddlejob.cloud.aws.config.assets import Assets
+    from paddlejob.cloud.aws.config.cluster import parse_config
     from paddlejob.cloud.aws.cost import idle_line
 
     settings: dict[str, Any] = {
@@ -49,61 +49,67 @@ def init(
         "workerInstanceType": instance_type,
         "workerSpot": spot,
     }
-    config = read_config(settings, "init")
-    place = Assets(assets)
-    place.init(config, replace)
-    typer.echo(f"{place.cluster_yaml} is written: edit it, then `pdj aws validate` and `pdj aws up`")
+    config = parse_config(settings, "init")
+    files = Assets(assets)
+    files.init(config, replace)
+    typer.echo(f"Wrote {files.cluster_yaml}. Edit it, then run `pdj aws validate` and `pdj aws up`.")
     typer.echo(idle_line(config))
 
 
 def render(
-    what: Annotated[Rendered, typer.Argument(help="The stack; EKS makes the credentials.")] = Rendered.stack,
+    what: Annotated[
+        Rendered, typer.Argument(help="What to render. EKS creates the credentials itself.")
+    ] = Rendered.stack,
     generate_ca: Annotated[bool, typer.Option("--generate-ca", hidden=True)] = False,
     assets: AssetsDir = HERE,
 ) -> None:
-    """Write stack.yaml, the CloudFormation template with the values of cluster.yaml. Asks AWS nothing.
+    """Write stack.yaml, the CloudFormation template with the values of cluster.yaml. Sends no requests.
 
     Example: pdj aws render stack
     """
     if what is Rendered.credentials or generate_ca:
-        typer.echo("EKS makes the certificates of the cluster itself: nothing to render")
+        typer.echo("Nothing to render: EKS creates the certificates of the cluster.")
         return
-    from paddlejob.cloud.aws import render as rendering
-    from paddlejob.cloud.aws.assets import write
+    from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import idle_line
+    from paddlejob.cloud.aws.stack import render as rendering
 
-    place, config = load(assets)
+    files, config = load(assets)
     values = rendering.parameters(config)
-    write(place.stack_yaml, rendering.template(values))
-    typer.echo(f"{place.stack_yaml} is written")
+    write(files.stack_yaml, rendering.template(values))
+    typer.echo(f"Wrote {files.stack_yaml}.")
     if len(config.availability_zones) == 1:
-        typer.echo(f"the control plane's second zone is taken to be {values['Zone2']}; `up` asks AWS for it")
+        typer.echo(f"Assuming {values['Zone2']} as the second zone of the control plane; `up` asks AWS.")
     typer.echo(idle_line(config))
 
 
 def validate(
-    job: Annotated[list[str] | None, typer.Option(help="A job's YAML that is to run there; repeatable.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not ask AWS.")] = False,
+    job: Annotated[list[str] | None, typer.Option(help="Job file to check against the cluster; repeatable.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Send no requests to AWS.")] = False,
     output: Format = Output.text,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
-    """Find what CloudFormation would find late. All faults are listed at once.
+    """Check cluster.yaml before `up`. Reports all problems at once.
 
     Example: pdj aws validate --job paddle-cluster-job.yaml
     """
     from paddlejob.cli.files import objects_in
     from paddlejob.cloud.aws import checks, cost
-    from paddlejob.cloud.aws.hostports import node_faults
+    from paddlejob.cloud.aws.host_ports import node_problems
 
-    place, config = load(assets)
+    files, config = load(assets)
     aws = aws_of(config.region, profile)
-    faults = checks.offline_faults(aws, config) if offline else checks.faults(aws, config)
+    problems = checks.offline_problems(aws, config) if offline else checks.problems(aws, config)
     documents = [document for name in job or [] for document in objects_in(name)]
-    refuse([f"{place.cluster_yaml}: {fault}" for fault in faults] + node_faults(documents, config.worker_count))
+    raise_if_any(
+        [f"{files.cluster_yaml}: {problem}" for problem in problems] + node_problems(documents, config.worker_count)
+    )
     if output is not Output.text:
         typer.echo(dump({"clusterName": config.cluster_name, "valid": True, "idleCost": cost.facts(config)}, output))
         return
-    typer.echo(f"{place.cluster_yaml} is fine" + (" as far as can be told without asking AWS" if offline else ""))
+    typer.echo(
+        f"{files.cluster_yaml} is valid" + (" (checked offline; run without --offline to ask AWS)" if offline else "")
+    )
     typer.echo("\n".join(cost.table(cost.idle_items(config))))
     typer.echo(cost.idle_line(config))

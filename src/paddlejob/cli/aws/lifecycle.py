@@ -1,4 +1,4 @@
-"""`pdj aws up`, `status`, `scale` and `destroy`: the life of a cluster."""
+"""`pdj aws up`, `status`, `scale` and `destroy`: the lifecycle of a cluster."""
 
 from __future__ import annotations
 
@@ -17,63 +17,69 @@ from paddlejob.cli.aws.shared import (
     dump,
     interruptible,
     load,
-    refuse,
+    raise_if_any,
     stack_of,
 )
 from paddlejob.errors import BadInput, NotPossible
 
 if TYPE_CHECKING:
-    from paddlejob.cloud.aws.destroy import Survey
+    from paddlejob.cloud.aws.stack.destroy import Preflight
 
 
 def up(
-    s3_uri: Annotated[str, typer.Option(help="s3://BUCKET/PREFIX: where the template is put first.")] = "",
-    rollback: Annotated[bool, typer.Option("--rollback", help="Undo everything if the creation fails.")] = False,
+    s3_uri: Annotated[str, typer.Option(help="Upload the template to s3://BUCKET/PREFIX first.")] = "",
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Delete everything again if the creation fails.")
+    ] = False,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
-    """Make the cluster, or bring it to what cluster.yaml says. Run it again, and it goes on.
+    """Create the cluster, or update it to match cluster.yaml. After a failure, run it again to resume.
 
     Example: pdj aws up
     """
-    from paddlejob.cloud.aws import checks, cost, instances, publish
-    from paddlejob.cloud.aws.assets import write
-    from paddlejob.cloud.aws.up import as_text
-    from paddlejob.cloud.aws.up import up as bring_up
+    from paddlejob.cloud.aws import checks, cost
+    from paddlejob.cloud.aws.config import instances
+    from paddlejob.cloud.aws.config.assets import write
+    from paddlejob.cloud.aws.stack import publish
+    from paddlejob.cloud.aws.stack.up import inline_template
+    from paddlejob.cloud.aws.stack.up import up as bring_up
 
-    place, config = load(assets)
+    files, config = load(assets)
     stack = stack_of(config, profile)
     if s3_uri:
-        publish.place(s3_uri, config.cluster_name)  # refused before AWS is asked anything
+        publish.template_location(s3_uri, config.cluster_name)  # a bad URI fails before any request
     typer.echo(cost.idle_line(config), err=True)
 
     def send(template: str) -> dict[str, str]:
-        write(place.stack_yaml, template)
-        return publish.to_s3(stack.aws, s3_uri, config.cluster_name, template) if s3_uri else as_text(template)
+        write(files.stack_yaml, template)
+        return publish.to_s3(stack.aws, s3_uri, config.cluster_name, template) if s3_uri else inline_template(template)
 
     with interruptible(stack):
-        refuse([f"{place.cluster_yaml}: {fault}" for fault in checks.faults(stack.aws, config)])
+        raise_if_any([f"{files.cluster_yaml}: {problem}" for problem in checks.problems(stack.aws, config)])
         _, changed = bring_up(stack, config, send, rollback)
-    typer.echo(f"cluster {config.cluster_name} is up" + ("" if changed else "; nothing was to be changed"))
-    write_kubeconfig(place, stack.aws, config.cluster_name)
+    typer.echo(f"Cluster {config.cluster_name} is up." + ("" if changed else " No changes needed."))
+    write_kubeconfig(files, stack.aws, config.cluster_name)
     if instances.has_gpu(config.worker_instance_type):
-        typer.echo("For nvidia.com/gpu in a job, install NVIDIA's device plugin on the cluster (docs/tutorial/aws.md)")
+        typer.echo(
+            "To use nvidia.com/gpu in jobs, install NVIDIA's device plugin on the cluster; see docs/tutorial/aws.md."
+        )
 
 
 def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Profile = None) -> None:
-    """Show the cluster, its address and its nodes.
+    """Show the cluster, its endpoint and its nodes.
 
     Example: pdj aws status -o json
     """
     from paddlejob.cloud.aws import cost
-    from paddlejob.cloud.aws.render import as_deployed
-    from paddlejob.cloud.aws.status import status as look
+    from paddlejob.cloud.aws.stack.render import as_deployed
+    from paddlejob.cloud.aws.stack.status import status as look
 
     _, config = load(assets)
     stack = stack_of(config, profile)
     state = stack.find()
     if state is None:
-        raise NotPossible(f"there is no cluster {config.cluster_name} in {config.region}; run `pdj aws up`")
+        raise NotPossible(f"cluster {config.cluster_name} does not exist in {config.region}; run `pdj aws up`")
     found = look(stack.aws, state)
     deployed = as_deployed(config, state.parameters)
     if output is Output.text:
@@ -83,84 +89,86 @@ def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Prof
 
 
 def scale(
-    workers: Annotated[int, typer.Argument(help="How many nodes.")],
+    workers: Annotated[int, typer.Argument(help="Number of nodes.")],
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
-    """Change the number of nodes, there and in cluster.yaml.
+    """Change the number of nodes, in the cluster and in cluster.yaml.
 
     Example: pdj aws scale 3
     """
-    from paddlejob.cloud.aws.assets import write
+    from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import idle_line
-    from paddlejob.cloud.aws.render import as_deployed
-    from paddlejob.cloud.aws.up import scale as change
+    from paddlejob.cloud.aws.stack.render import as_deployed
+    from paddlejob.cloud.aws.stack.up import scale as change
 
-    place, config = load(assets)
-    text = place.with_worker_count(workers)
+    files, config = load(assets)
+    text = files.with_worker_count(workers)
     stack = stack_of(config, profile)
     with interruptible(stack):
-        state, _ = change(stack, workers, accepted=lambda: write(place.cluster_yaml, text))
-    typer.echo(f"cluster {config.cluster_name} has {workers} nodes")
+        state, _ = change(stack, workers, accepted=lambda: write(files.cluster_yaml, text))
+    typer.echo(f"Cluster {config.cluster_name} scaled to {workers} nodes.")
     typer.echo(idle_line(as_deployed(config, state.parameters)))
 
 
 def destroy(
-    keep_data: Annotated[bool, typer.Option("--keep-data", help="Leave the file system and the bucket.")] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Return at once.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Try although something is in the way.")] = False,
+    keep_data: Annotated[bool, typer.Option("--keep-data", help="Keep the file system and the bucket.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Return without waiting for the deletion.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Try even if other resources block the deletion.")] = False,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
-    """Delete the cluster. Asks before data is lost.
+    """Delete the cluster. Asks for confirmation before data is lost.
 
     Example: pdj aws destroy --keep-data
     """
-    from paddlejob.cloud.aws import destroy as removal
+    from paddlejob.cloud.aws.stack import destroy as removal
 
     _, config = load(assets)
     stack = stack_of(config, profile)
     with interruptible(stack):
-        found = removal.survey(stack)
+        found = removal.preflight(stack)
         if found is None:
-            typer.echo(f"there is no cluster {config.cluster_name} in {config.region}: nothing to destroy")
+            typer.echo(f"Nothing to destroy: cluster {config.cluster_name} does not exist in {config.region}.")
             return
         if found.blockers and not force:
-            _in_the_way(found.blockers)
-        if found.holdings and not (keep_data or yes or found.begun):
-            _ask_before_loss(config.cluster_name, found.holdings)
+            _raise_blocked(found.blockers)
+        if found.stored_data and not (keep_data or yes or found.deletion_started):
+            _confirm_data_loss(config.cluster_name, found.stored_data)
         kept = removal.destroy(stack, found.state, keep_data, wait=not no_wait)
-    typer.echo(f"cluster {config.cluster_name} is " + ("being deleted" if no_wait else "deleted"))
-    typer.echo("\n".join(_what_it_costs_now(found, kept, config.region, no_wait)))
+    typer.echo(f"Cluster {config.cluster_name} " + ("is being deleted." if no_wait else "deleted."))
+    typer.echo("\n".join(_remaining_cost(found, kept, config.region, no_wait)))
 
 
-def _what_it_costs_now(found: Survey, kept: bool, region: str, no_wait: bool) -> list[str]:
+def _remaining_cost(found: Preflight, kept: bool, region: str, no_wait: bool) -> list[str]:
     from paddlejob.cloud.aws.cost import kept_line
 
-    lines = ["It costs until it is gone; `pdj aws status` shows how far that is"] if no_wait else []
-    if kept and found.holdings:
-        return [*lines, "kept: " + ", ".join(found.holdings), kept_line(found.file_system, region)]
-    return lines or ["Nothing of it costs anything any more"]
+    lines = ["It is billed until it is deleted; `pdj aws status` shows the progress."] if no_wait else []
+    if kept and found.stored_data:
+        return [*lines, "Kept: " + ", ".join(found.stored_data), kept_line(found.file_system, region)]
+    return lines or ["Nothing of it is billed any longer."]
 
 
-def _in_the_way(blockers: list[str]) -> None:
+def _raise_blocked(blockers: list[str]) -> None:
     named = "\n".join(f"  {blocker}" for blocker in blockers)
-    raise NotPossible(f"the cluster cannot be deleted while these are there (or use --force):\n{named}")
+    raise NotPossible(
+        f"these resources block the deletion of the cluster; remove them, or try anyway with --force:\n{named}"
+    )
 
 
-def _ask_before_loss(name: str, holdings: list[str]) -> None:
-    lost = " and ".join(holdings)
-    if not _at_a_terminal():
-        raise BadInput(f"{lost} would be lost; use --keep-data, or --yes to delete it without being asked")
-    typer.echo(f"This deletes {lost} for good. --keep-data would leave it.")
+def _confirm_data_loss(name: str, stored_data: list[str]) -> None:
+    lost = " and ".join(stored_data)
+    if not _is_terminal():
+        raise BadInput(f"{lost} would be lost; keep it with --keep-data, or delete it with --yes")
+    typer.echo(f"This permanently deletes {lost}. Use --keep-data to keep it.")
     try:
-        answer = typer.prompt(f"Type {name} to go on", default="", show_default=False)
-    except typer.Abort:  # Ctrl-C, or the end of the input
+        answer = typer.prompt(f"Type {name} to continue", default="", show_default=False)
+    except typer.Abort:  # Ctrl-C or end of input
         answer = ""
     if answer != name:
         raise BadInput("nothing was deleted")
 
 
-def _at_a_terminal() -> bool:
+def _is_terminal() -> bool:
     return sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""What the verbs of `pdj aws` share: options, the way to the stack, and how a stop by Ctrl-C is told."""
+"""What the verbs of `pdj aws` share: options, access to the stack, and the handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import typer
 from paddlejob.errors import BadInput
 
 if TYPE_CHECKING:
-    from paddlejob.cloud.aws.assets import Assets
-    from paddlejob.cloud.aws.config import ClusterConfig
+    from paddlejob.cloud.aws.config.assets import Assets
+    from paddlejob.cloud.aws.config.cluster import ClusterConfig
     from paddlejob.cloud.aws.session import Aws
-    from paddlejob.cloud.aws.stack import Stack
+    from paddlejob.cloud.aws.stack.stack import Stack
 
 
 class Output(StrEnum):
@@ -26,17 +26,17 @@ class Output(StrEnum):
     yaml = "yaml"
 
 
-AssetsDir = Annotated[Path, typer.Option("--assets", help="The directory with cluster.yaml.")]
-Profile = Annotated[str | None, typer.Option(help="A profile of the AWS configuration.", envvar="AWS_PROFILE")]
-Format = Annotated[Output, typer.Option("--output", "-o", help="How to print it.")]
+AssetsDir = Annotated[Path, typer.Option("--assets", help="Directory with cluster.yaml.")]
+Profile = Annotated[str | None, typer.Option(help="AWS profile to use.", envvar="AWS_PROFILE")]
+Format = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 HERE = Path()
 
 
 def load(directory: Path) -> tuple[Assets, ClusterConfig]:
-    from paddlejob.cloud.aws.assets import Assets
+    from paddlejob.cloud.aws.config.assets import Assets
 
-    place = Assets(directory)
-    return place, place.load()
+    files = Assets(directory)
+    return files, files.load()
 
 
 def aws_of(region: str, profile: str | None) -> Aws:
@@ -46,14 +46,14 @@ def aws_of(region: str, profile: str | None) -> Aws:
 
 
 def stack_of(config: ClusterConfig, profile: str | None) -> Stack:
-    from paddlejob.cloud.aws.stack import Stack
+    from paddlejob.cloud.aws.stack.stack import Stack
 
     return Stack(aws_of(config.region, profile), config.cluster_name, say=lambda line: typer.echo(line, err=True))
 
 
-def refuse(faults: list[str]) -> None:
-    if faults:
-        raise BadInput("\n".join(faults))
+def raise_if_any(problems: list[str]) -> None:
+    if problems:
+        raise BadInput("\n".join(problems))
 
 
 def dump(value: Any, output: Output) -> str:
@@ -66,15 +66,15 @@ def dump(value: Any, output: Output) -> str:
 
 @contextmanager
 def interruptible(stack: Stack) -> Iterator[None]:
-    """Ctrl-C ends the watching, not what CloudFormation does."""
+    """On Ctrl-C, say whether CloudFormation continues, and exit with 130."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\n{_what_goes_on(stack)}", err=True)
+        typer.echo(f"\n{_describe_interruption(stack)}", err=True)
         raise typer.Exit(130) from None
 
 
-def _what_goes_on(stack: Stack) -> str:
-    if stack.at_work:
-        return f"CloudFormation goes on with {stack.name}; run the same command again to follow it"
-    return f"stopped; CloudFormation is not at work on {stack.name}: run the same command again to go on"
+def _describe_interruption(stack: Stack) -> str:
+    if stack.operation_running:
+        return f"CloudFormation continues with {stack.name}; run the same command again to follow it"
+    return f"Interrupted; no CloudFormation operation is running on {stack.name}. Run the same command again to resume."

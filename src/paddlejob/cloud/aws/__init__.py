@@ -1,10 +1,12 @@
-"""A Kubernetes cluster on AWS: EKS, its network, its nodes and a file system that all of them share.
+"""A Kubernetes cluster on AWS: EKS, its network, its nodes and a file system that all nodes share.
 
-What the user edits is cluster.yaml in a directory of assets (`assets`, `config`). It becomes one
-CloudFormation stack (`render`, template.yaml), and CloudFormation does the work; this package starts it,
-follows it and says what went wrong (`stack`, `events`, `up`, `destroy`). Nothing is remembered between
-two commands but that directory and the stack, so every command can be run again.
+config   cluster.yaml, which the user edits, and the other files of the assets directory
+stack    the CloudFormation stack that cluster.yaml becomes: template, create, update, delete, status
+access   what a user needs to work with the cluster: kubeconfig, tokens, volumes, the IAM policy
 
-Only `session` makes boto3 clients and only `refusals` knows botocore's exceptions. boto3 is imported
-inside functions, as it is heavy and optional.
+CloudFormation does the work; this package starts it, follows it and reports failures. The assets directory and the
+stack are the only state, so every command can be run again.
+
+Only `session` creates boto3 clients, and only `errors` knows botocore's exceptions. boto3 is imported inside functions
+because it is heavy and optional.
 """

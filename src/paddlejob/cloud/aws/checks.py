@@ -1,32 +1,30 @@
-"""`validate`: what CloudFormation would find only after minutes, found before it starts."""
+"""Checks before a cluster is created: problems that CloudFormation would report only after minutes."""
 
 from __future__ import annotations
 
 import difflib
 from typing import Any
 
-from .config import ClusterConfig
-from .kubeconfig import find_cluster
-from .refusals import Refused
-from .session import Aws
-from .stack import OWNER_TAG
-from .zones import WITHOUT_CONTROL_PLANE, zones_of
+from paddlejob.cloud.aws.access.kubeconfig import find_cluster
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.stack import OWNER_TAG
+from paddlejob.cloud.aws.zones import WITHOUT_CONTROL_PLANE, zones_of
 
 
-def faults(aws: Aws, config: ClusterConfig) -> list[str]:
-    """Everything that is wrong. Where the region does not exist, AWS cannot be asked; where AWS offers an
-    instance type that boto3 does not know yet, AWS is right."""
-    region = _unknown_region(aws, config)
-    return region or online_faults(aws, config)
+def problems(aws: Aws, config: ClusterConfig) -> list[str]:
+    """List all problems. In a region that does not exist AWS cannot be asked, so that one is reported alone."""
+    return _unknown_region(aws, config) or online_problems(aws, config)
 
 
-def offline_faults(aws: Aws, config: ClusterConfig) -> list[str]:
-    """What botocore's own tables tell, without a request."""
+def offline_problems(aws: Aws, config: ClusterConfig) -> list[str]:
+    """List the problems that botocore's own data shows, without a request."""
     return [*_unknown_region(aws, config), *_unknown_instance_type(aws, config)]
 
 
-def online_faults(aws: Aws, config: ClusterConfig) -> list[str]:
-    """What only AWS knows for this account; reads only."""
+def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
+    """List the problems that only AWS can report for this account. Sends read requests only."""
     return [
         *_taken_name(aws, config),
         *_unsupported_version(aws, config),
@@ -44,21 +42,21 @@ def _unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
     known = {region for name in partitions for region in session.get_available_regions("eks", partition_name=name)}
     if config.region in known:
         return []
-    return [f"region: is {config.region!r}, where AWS offers no EKS{_near(config.region, known)}"]
+    return [f"region: EKS is not available in {config.region!r}{_near(config.region, known)}"]
 
 
 def _unknown_instance_type(aws: Aws, config: ClusterConfig) -> list[str]:
-    known = instance_types(aws)
+    known = _instance_types(aws)
     if config.worker_instance_type in known:
         return []
     return [
-        f"workerInstanceType: is {config.worker_instance_type!r}, no instance type that this version of boto3 knows"
+        f"workerInstanceType: {config.worker_instance_type!r} is not an instance type known to this version of boto3"
         f"{_near(config.worker_instance_type, known)}"
     ]
 
 
-def instance_types(aws: Aws) -> set[str]:
-    """The names that EC2's own description lists."""
+def _instance_types(aws: Aws) -> set[str]:
+    """Return the instance types in botocore's model of EC2."""
     return set(aws.client("ec2").meta.service_model.shape_for("InstanceType").enum)
 
 
@@ -67,31 +65,35 @@ def _taken_name(aws: Aws, config: ClusterConfig) -> list[str]:
     if cluster is None or cluster.get("tags", {}).get(OWNER_TAG) == config.cluster_name:
         return []
     return [
-        f"clusterName: {config.region} has an EKS cluster {config.cluster_name} that paddlejob did not make; choose "
-        "another name"
+        f"clusterName: {config.region} already has an EKS cluster {config.cluster_name} that paddlejob did not create; "
+        "choose another name"
     ]
 
 
 def _unsupported_version(aws: Aws, config: ClusterConfig) -> list[str]:
-    """Standard support only: a version in extended support costs six times as much an hour."""
+    """Accept versions in standard support only: extended support costs six times as much per hour."""
     if not config.kubernetes_version:
         return []
     offers = aws.items("eks", "describe_cluster_versions", "clusterVersions", versionStatus="STANDARD_SUPPORT")
     known = sorted((offer["clusterVersion"] for offer in offers), key=lambda version: int(version.split(".")[1]))
     if config.kubernetes_version in known:
         return []
-    return [f"kubernetesVersion: is {config.kubernetes_version}, not in EKS's standard support: {', '.join(known)}"]
+    return [
+        f"kubernetesVersion: {config.kubernetes_version} is not in EKS standard support; use one of {', '.join(known)}"
+    ]
 
 
 def _missing_zones(aws: Aws, config: ClusterConfig) -> list[str]:
     zones = {zone.name: zone.id for zone in zones_of(aws)}
-    faults = [
-        f"availabilityZones: {zone} is not in {config.region} for this account; it has {', '.join(zones)}"
+    missing = [
+        f"availabilityZones: this account has no zone {zone} in {config.region}; use one of {', '.join(zones)}"
         for zone in config.availability_zones
         if zone not in zones
     ]
     without = [zone for zone in config.availability_zones if zones.get(zone) in WITHOUT_CONTROL_PLANE]
-    return faults + [f"availabilityZones: EKS makes no control plane in {zone}; choose another" for zone in without]
+    return missing + [
+        f"availabilityZones: EKS does not run control planes in {zone}; choose another zone" for zone in without
+    ]
 
 
 def _not_offered(aws: Aws, config: ClusterConfig) -> list[str]:
@@ -103,21 +105,22 @@ def _not_offered(aws: Aws, config: ClusterConfig) -> list[str]:
         LocationType="availability-zone",
         Filters=[{"Name": "instance-type", "Values": [name]}],
     )
-    places = {offer["Location"] for offer in offers}
-    if not places:
+    offered_in = {offer["Location"] for offer in offers}
+    if not offered_in:
         return _unknown_instance_type(aws, config) or [
             f"workerInstanceType: {name} is not offered in {config.region}; choose another type or region"
         ]
-    missing = [zone for zone in config.availability_zones if zone not in places]
+    missing = [zone for zone in config.availability_zones if zone not in offered_in]
     return [
-        f"workerInstanceType: {name} is not offered in {zone}; it is in {', '.join(sorted(places))}" for zone in missing
+        f"workerInstanceType: {name} is not offered in {zone}; use one of {', '.join(sorted(offered_in))}"
+        for zone in missing
     ]
 
 
 def _missing_key_pair(aws: Aws, config: ClusterConfig) -> list[str]:
     if not config.key_name or _exists(aws, "ec2", "describe_key_pairs", "InvalidKeyPair", KeyNames=[config.key_name]):
         return []
-    return [f"keyName: there is no key pair {config.key_name} in {config.region}; make it there, or leave keyName out"]
+    return [f"keyName: no key pair {config.key_name} in {config.region}; create it there, or omit keyName"]
 
 
 def _unusable_kms_key(aws: Aws, config: ClusterConfig) -> list[str]:
@@ -125,12 +128,12 @@ def _unusable_kms_key(aws: Aws, config: ClusterConfig) -> list[str]:
         return []
     try:
         key: dict[str, Any] = aws.call("kms", "describe_key", KeyId=config.kms_key_arn)["KeyMetadata"]
-    except Refused as no:
-        if no.code != "NotFoundException":
+    except AwsError as error:
+        if error.code != "NotFoundException":
             raise
-        return [f"kmsKeyArn: there is no key {config.kms_key_arn}; name another, or leave it out"]
+        return [f"kmsKeyArn: no such key: {config.kms_key_arn}; use another, or omit it"]
     if key["KeyState"] != "Enabled" or key.get("KeySpec", "SYMMETRIC_DEFAULT") != "SYMMETRIC_DEFAULT":
-        return [f"kmsKeyArn: the key is {key['KeyState']} and {key.get('KeySpec')}; EKS needs an enabled symmetric one"]
+        return [f"kmsKeyArn: the key is {key['KeyState']} and {key.get('KeySpec')}; EKS needs an enabled symmetric key"]
     return []
 
 
@@ -138,19 +141,19 @@ def _missing_file_system(aws: Aws, config: ClusterConfig) -> list[str]:
     name = config.file_system_id
     if not name or _exists(aws, "efs", "describe_file_systems", "FileSystemNotFound", FileSystemId=name):
         return []
-    return [f"fileSystemId: there is no file system {name} in {config.region}; leave it out and one is made"]
+    return [f"fileSystemId: no file system {name} in {config.region}; omit it to create one"]
 
 
 def _exists(aws: Aws, service: str, operation: str, absent: str, **request: Any) -> bool:
     try:
         aws.call(service, operation, **request)
-    except Refused as no:
-        if no.code.startswith(absent):
+    except AwsError as error:
+        if error.code.startswith(absent):
             return False
         raise
     return True
 
 
-def _near(word: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(word, sorted(known), n=1)
+def _near(name: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(known), n=1)
     return f"; did you mean {close[0]}?" if close else "; choose another"

@@ -1,7 +1,7 @@
-"""What the cluster costs while nothing trains: a rough sum, so that nobody is surprised. Pure.
+"""A rough estimate of what the cluster costs while it is idle. Pure.
 
-Prices are Amazon's public on-demand list prices of `REGION` as of `AS_OF`, in US dollars, typed in by hand. They
-change, and other regions have others: the sum is a guide, never a quotation, and every line says so.
+Prices are Amazon's public on-demand list prices of `REGION` as of `AS_OF`, in US dollars, maintained by hand. Prices
+change and differ between regions, so every line calls itself approximate.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .config import ClusterConfig
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
 
 AS_OF = "2025-11"
 REGION = "us-west-2"
-HOURS_A_MONTH = 730
+HOURS_PER_MONTH = 730
 
 _CONTROL_PLANE = 0.10
 _NAT_GATEWAY = 0.045
@@ -25,7 +25,7 @@ _ZONE_MONTH = 0.50
 FILES_GIB_MONTH = 0.30
 BUCKET_GIB_MONTH = 0.023
 
-# An hour of the smallest size listed; larger sizes of a family are multiples.
+# Hourly price of the smallest size; larger sizes of a family cost multiples of it.
 _FAMILIES = {
     "t3": ("medium", 0.0416),
     "m5": ("large", 0.096),
@@ -63,11 +63,11 @@ _SINGLE = {
 @dataclass(frozen=True)
 class Item:
     what: str
-    hourly: float | None  # None: not known here
+    hourly: float | None  # None: unknown
 
 
 def hourly_price(instance_type: str) -> float | None:
-    """An hour of one instance, on demand, or None where the type is not in the table."""
+    """Return the on-demand price of one instance per hour, or None if the type is not in the table."""
     if instance_type in _SINGLE:
         return _SINGLE[instance_type]
     family, _, size = instance_type.partition(".")
@@ -79,17 +79,17 @@ def hourly_price(instance_type: str) -> float | None:
 
 
 def idle_items(config: ClusterConfig) -> list[Item]:
-    disks = config.worker_count * config.worker_disk_size * _DISK_GIB_MONTH / HOURS_A_MONTH
+    disks = config.worker_count * config.worker_disk_size * _DISK_GIB_MONTH / HOURS_PER_MONTH
     kind = "spot, at most" if config.worker_spot else "on demand"
     nodes = f"{config.worker_count} x {config.worker_instance_type} ({kind})"
     items = [
         Item("EKS control plane", _CONTROL_PLANE),
         Item(nodes, _price_of_nodes(config)),
-        Item(f"disks of the nodes, {config.worker_disk_size} GiB each", disks),
-        Item("NAT gateway and its address", _NAT_GATEWAY + _PUBLIC_ADDRESS),
-        Item("private DNS zone", _ZONE_MONTH / HOURS_A_MONTH),
+        Item(f"node disks, {config.worker_disk_size} GiB each", disks),
+        Item("NAT gateway with its address", _NAT_GATEWAY + _PUBLIC_ADDRESS),
+        Item("private DNS zone", _ZONE_MONTH / HOURS_PER_MONTH),
     ]
-    return items if config.kms_key_arn else [*items, Item("KMS key", _KEY_MONTH / HOURS_A_MONTH)]
+    return items if config.kms_key_arn else [*items, Item("KMS key", _KEY_MONTH / HOURS_PER_MONTH)]
 
 
 def _price_of_nodes(config: ClusterConfig) -> float | None:
@@ -100,11 +100,11 @@ def _price_of_nodes(config: ClusterConfig) -> float | None:
 
 
 def idle_line(config: ClusterConfig) -> str:
-    """The sum in one line."""
+    """Return the total in one line."""
     hourly = known_hourly(config)
     return (
-        f"While idle: about ${hourly:.2f} an hour, ${hourly * HOURS_A_MONTH:.0f} a month{_and_unknown(config)}; stored "
-        f"data beside it, {_stored('or')} ({_where_from(config.region)})"
+        f"Idle cost: about ${hourly:.2f} per hour, ${hourly * HOURS_PER_MONTH:.0f} per month{_and_unknown(config)}, "
+        f"plus {_stored()} ({_price_source(config.region)})"
     )
 
 
@@ -113,7 +113,7 @@ def known_hourly(config: ClusterConfig) -> float:
 
 
 def facts(config: ClusterConfig) -> dict[str, Any]:
-    """The same for programs. A price that is not known is null, and makes the sum null."""
+    """Return the estimate for JSON and YAML. An unknown price is null and makes the total null."""
     items = idle_items(config)
     unknown = any(item.hourly is None for item in items)
     return {
@@ -127,29 +127,29 @@ def facts(config: ClusterConfig) -> dict[str, Any]:
 
 
 def kept_line(file_system_id: str, region: str) -> str:
-    """What `destroy --keep-data` leaves costs, and how to use it again."""
-    again = f"; to use it again, set fileSystemId: {file_system_id} in cluster.yaml" if file_system_id else ""
-    return f"What is kept costs about {_stored('and')} ({_where_from(region)}){again}"
+    """Return what data kept by `destroy --keep-data` costs, and how to reuse it."""
+    again = f"; to reuse the file system, set fileSystemId: {file_system_id} in cluster.yaml" if file_system_id else ""
+    return f"The data that was kept costs about {_stored()} ({_price_source(region)}){again}"
 
 
 def stored_line(region: str) -> str:
-    """What a shared volume costs: only what is in it."""
-    return f"What is stored costs about ${FILES_GIB_MONTH:.2f} a GiB and month ({_where_from(region)})"
+    """Return what the data in a shared volume costs."""
+    return f"Stored data costs about ${FILES_GIB_MONTH:.2f} per GiB-month ({_price_source(region)})"
 
 
-def _stored(both: str) -> str:
-    return f"${FILES_GIB_MONTH:.2f} (EFS) {both} ${BUCKET_GIB_MONTH:.3f} (S3) a GiB and month"
+def _stored() -> str:
+    return f"${FILES_GIB_MONTH:.2f} (EFS) or ${BUCKET_GIB_MONTH:.3f} (S3) per GiB-month of stored data"
 
 
-def _where_from(region: str) -> str:
-    """Where the figures come from, and that those of another region are not known."""
+def _price_source(region: str) -> str:
+    """Return the source of the prices, and that those of another region are unknown."""
     source = f"approximate list prices of {REGION}, {AS_OF}"
-    return source if region == REGION else f"{source}; those of {region} differ and are not known here"
+    return source if region == REGION else f"{source}; prices in {region} differ and are unknown"
 
 
 def _and_unknown(config: ClusterConfig) -> str:
     unknown = [item.what for item in idle_items(config) if item.hourly is None]
-    return f" and {unknown[0]}, whose price is not known here" if unknown else ""
+    return f" plus {unknown[0]}, price unknown" if unknown else ""
 
 
 def _rounded(hourly: float | None) -> float | None:
@@ -157,15 +157,15 @@ def _rounded(hourly: float | None) -> float | None:
 
 
 def table(items: Iterable[Item]) -> list[str]:
-    """The items with their price an hour and a month."""
+    """Format each item with its price per hour and per month."""
     return [
-        f"  {item.what:<44} " + ("     not known here" if item.hourly is None else _prices(item.hourly))
+        f"  {item.what:<44} " + ("     price unknown" if item.hourly is None else _prices(item.hourly))
         for item in items
     ]
 
 
 def _prices(hourly: float) -> str:
-    return f"${hourly:8.4f} an hour  ${hourly * HOURS_A_MONTH:9.2f} a month"
+    return f"${hourly:8.4f} per hour  ${hourly * HOURS_PER_MONTH:9.2f} per month"
 
 
 def _times_large(size: str) -> float | None:

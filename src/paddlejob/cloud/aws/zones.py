@@ -1,16 +1,15 @@
-"""The zones of a region, and which one is the control plane's second."""
+"""The availability zones of a region, and the choice of the control plane's second zone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import NotPossible
 
-from .config import ClusterConfig
-from .session import Aws
-
-# Zones in which EKS makes no control plane, by their id, as names differ between accounts.
+# Zones without EKS control planes, by id, because zone names differ between accounts.
 WITHOUT_CONTROL_PLANE = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
 
 
@@ -21,7 +20,7 @@ class Zone:
 
 
 def zones_of(aws: Aws) -> list[Zone]:
-    """The zones that this account can use, without local zones and wavelengths."""
+    """List the zones that this account can use, without Local Zones and Wavelength Zones."""
     answer = aws.call(
         "ec2",
         "describe_availability_zones",
@@ -35,7 +34,7 @@ def zones_of(aws: Aws) -> list[Zone]:
 
 
 def second_zone(config: ClusterConfig, zones: Sequence[Zone], deployed: str = "") -> str:
-    """The control plane needs two zones: the second one, where the user named one. A deployed one stays."""
+    """Choose the control plane's second zone when the user listed one. A deployed choice is kept."""
     first = config.availability_zones[0]
     free = [z.name for z in zones if z.name != first and z.id not in WITHOUT_CONTROL_PLANE]
     if deployed and deployed != first:

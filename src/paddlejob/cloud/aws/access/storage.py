@@ -1,0 +1,68 @@
+"""The PersistentVolume and PersistentVolumeClaim for the cluster's file system, named as in the tutorial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paddlejob.cloud.aws.stack.stack import StackState
+from paddlejob.errors import NotPossible
+
+NAME = "efsvol"
+MOUNT_OPTIONS = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
+
+
+def file_system(state: StackState | None, name: str) -> str:
+    if state is None or "FileSystemId" not in state.outputs:
+        raise NotPossible(f"cluster {name} has no file system yet; run `pdj aws up`")
+    return state.outputs["FileSystemId"]
+
+
+def dns_name(file_system_id: str, region: str) -> str:
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    return f"{file_system_id}.efs.{region}.{suffix}"
+
+
+def volume(file_system_id: str, region: str, csi: bool = False) -> dict[str, Any]:
+    """With `csi` the EFS add-on mounts the volume, encrypted in transit; otherwise the node's NFS client does."""
+    source: dict[str, Any] = {"nfs": {"server": dns_name(file_system_id, region), "path": "/"}}
+    if csi:
+        source = {
+            "persistentVolumeReclaimPolicy": "Retain",
+            "csi": {"driver": "efs.csi.aws.com", "volumeHandle": file_system_id},
+        }
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": NAME},
+        "spec": {
+            "capacity": {"storage": "100Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            **source,
+        },
+    }
+
+
+def claim() -> dict[str, Any]:
+    """An empty storage class keeps a default class from provisioning; volumeName binds the claim to this volume."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": NAME},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": NAME,
+            "resources": {"requests": {"storage": "50Gi"}},
+        },
+    }
+
+
+def summary(file_system_id: str, region: str) -> dict[str, str]:
+    server = dns_name(file_system_id, region)
+    return {"fileSystem": file_system_id, "server": server, "mount": mount_command(file_system_id, region)}
+
+
+def mount_command(file_system_id: str, region: str) -> str:
+    """Return the command that mounts the file system on a node."""
+    return f"mkdir -p efs && sudo mount -t nfs4 -o {MOUNT_OPTIONS} {dns_name(file_system_id, region)}:/ efs"

@@ -1,0 +1,131 @@
+"""Resources outside the stack that would block the deletion of the cluster or its network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
+
+
+def blockers(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[str]:
+    """Name each blocker and what to do about it. `resources` are the stack's own."""
+    found = _other_nodes(aws, cluster, resources) if "Cluster" in resources else []
+    if vpc := resources.get("Vpc"):
+        found += _load_balancers(aws, vpc)
+        found += _interfaces(aws, cluster, vpc, resources)
+        found += _security_groups(aws, cluster, vpc, set(resources.values()))
+    if zone := resources.get("ApiZone"):
+        found += _records(aws, zone, resources.get("ApiName", ""))
+    return found
+
+
+def _other_nodes(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[str]:
+    own = resources.get("Nodes", "").rpartition("/")[2]
+    try:
+        groups = aws.items("eks", "list_nodegroups", "nodegroups", clusterName=cluster)
+        profiles = aws.items("eks", "list_fargate_profiles", "fargateProfileNames", clusterName=cluster)
+    except AwsError as error:
+        if error.code != "ResourceNotFoundException":
+            raise
+        return []
+    named = [f"node group {name}: delete it in EKS" for name in groups if name != own]
+    return named + [f"Fargate profile {name}: delete it in EKS" for name in profiles]
+
+
+def _records(aws: Aws, zone: str, own: str) -> list[str]:
+    """A private zone can be deleted only when it contains no records but NS, SOA and the stack's own."""
+    try:
+        records = aws.items("route53", "list_resource_record_sets", "ResourceRecordSets", HostedZoneId=zone)
+    except AwsError as error:
+        if error.code != "NoSuchHostedZone":
+            raise
+        return []
+    foreign = [
+        record
+        for record in records
+        if record["Type"] not in ("NS", "SOA") and record["Name"].rstrip(".") != own.rstrip(".")
+    ]
+    return [f"DNS record {record['Name']} ({record['Type']}) in zone {zone}: delete it" for record in foreign]
+
+
+def _load_balancers(aws: Aws, vpc: str) -> list[str]:
+    advice = "delete the Service or Ingress that created it, or the load balancer itself"
+    new = aws.items("elbv2", "describe_load_balancers", "LoadBalancers")
+    old = aws.items("elb", "describe_load_balancers", "LoadBalancerDescriptions")
+    names = [item["LoadBalancerName"] for item in new if item.get("VpcId") == vpc]
+    names += [item["LoadBalancerName"] for item in old if item.get("VPCId") == vpc]
+    return [f"load balancer {name}: {advice}" for name in names]
+
+
+def _interfaces(aws: Aws, cluster: str, vpc: str, resources: Mapping[str, str]) -> list[str]:
+    found = aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=_vpc_filter(vpc))
+    nodes = _nodes(aws, vpc, cluster)
+    own = _of_nat_gateway(aws, resources.get("NatGateway", "")) | _of_mount_targets(aws, resources)
+    return [
+        f"network interface {item['NetworkInterfaceId']} ({_owner(item)}): delete what uses it, or the interface"
+        for item in found
+        if item["NetworkInterfaceId"] not in own and not _is_removed_with_the_cluster(item, cluster, nodes)
+    ]
+
+
+def _is_removed_with_the_cluster(item: dict[str, Any], cluster: str, nodes: set[str]) -> bool:
+    """True for interfaces of the control plane, of nodes, and of load balancers, which are reported already."""
+    description = item.get("Description", "")
+    attached_to = item.get("Attachment", {}).get("InstanceId", "")
+    return attached_to in nodes or description == f"Amazon EKS {cluster}" or description.startswith("ELB ")
+
+
+def _of_nat_gateway(aws: Aws, name: str) -> set[str]:
+    wanted = [{"Name": "nat-gateway-id", "Values": [name]}]
+    gateways = aws.items("ec2", "describe_nat_gateways", "NatGateways", Filters=wanted) if name else []
+    return {
+        address["NetworkInterfaceId"]
+        for gateway in gateways
+        for address in gateway.get("NatGatewayAddresses", [])
+        if "NetworkInterfaceId" in address
+    }
+
+
+def _of_mount_targets(aws: Aws, resources: Mapping[str, str]) -> set[str]:
+    own = [name for logical, name in resources.items() if logical.startswith("MountTarget")]
+    return {interface for name in own for interface in _of_mount_target(aws, name)}
+
+
+def _of_mount_target(aws: Aws, name: str) -> list[str]:
+    try:
+        targets = aws.items("efs", "describe_mount_targets", "MountTargets", MountTargetId=name)
+    except AwsError as error:
+        if error.code != "MountTargetNotFound":
+            raise
+        return []
+    return [target["NetworkInterfaceId"] for target in targets if "NetworkInterfaceId" in target]
+
+
+def _owner(item: dict[str, Any]) -> str:
+    instance = item.get("Attachment", {}).get("InstanceId")
+    return f"instance {instance}" if instance else item.get("Description") or item.get("Status") or "no description"
+
+
+def _nodes(aws: Aws, vpc: str, cluster: str) -> set[str]:
+    wanted = [*_vpc_filter(vpc), {"Name": "tag:eks:cluster-name", "Values": [cluster]}]
+    reservations = aws.items("ec2", "describe_instances", "Reservations", Filters=wanted)
+    return {instance["InstanceId"] for reservation in reservations for instance in reservation["Instances"]}
+
+
+def _security_groups(aws: Aws, cluster: str, vpc: str, own: set[str]) -> list[str]:
+    found = aws.items("ec2", "describe_security_groups", "SecurityGroups", Filters=_vpc_filter(vpc))
+    return [
+        f"security group {item['GroupId']} ({item['GroupName']}): delete it"
+        for item in found
+        if item["GroupName"] != "default" and item["GroupId"] not in own and not _is_created_by_eks(item, cluster)
+    ]
+
+
+def _is_created_by_eks(item: dict[str, Any], cluster: str) -> bool:
+    return {"Key": "aws:eks:cluster-name", "Value": cluster} in item.get("Tags", [])
+
+
+def _vpc_filter(vpc: str) -> list[dict[str, Any]]:
+    return [{"Name": "vpc-id", "Values": [vpc]}]

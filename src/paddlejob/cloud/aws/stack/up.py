@@ -1,0 +1,177 @@
+"""Create, update and scale the stack. After a failure, `up` can be run again to resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack import render
+from paddlejob.cloud.aws.stack.stack import (
+    OWNER_TAG,
+    Stack,
+    StackState,
+    describe_failure,
+    parameter_list,
+    with_changes,
+)
+from paddlejob.cloud.aws.zones import second_zone, zones_of
+from paddlejob.errors import BadInput, NotPossible
+
+_EMPTY_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "REVIEW_IN_PROGRESS")
+_RESOURCES_REMAIN = (
+    "resources created so far remain and are billed; fix the cause and run `pdj aws up` again to resume, or run "
+    "`pdj aws destroy`"
+)
+_NEXT_STEPS = {
+    "ROLLBACK_COMPLETE": "everything was rolled back; fix the cause and run `pdj aws up` again",
+    "UPDATE_ROLLBACK_COMPLETE": "the update was rolled back; fix the cause and run the same command again",
+}
+# Publishes the template. Returns the part of the stack request that refers to it: its text or its URL.
+Publish = Callable[[str], dict[str, str]]
+
+
+def inline_template(template: str) -> dict[str, str]:
+    return {"TemplateBody": template}
+
+
+def up(
+    stack: Stack, config: ClusterConfig, publish: Publish = inline_template, rollback: bool = False
+) -> tuple[StackState, bool]:
+    """Create or update the stack and wait for it. Returns its state and whether anything changed.
+
+    Without `rollback`, the resources of a failed creation remain, and the next `up` resumes from there.
+    """
+    state = make_updatable(stack, stack.find())
+    values = resolve_parameters(stack.aws, config, state)
+    request: dict[str, Any] = {
+        **publish(render.template(values)),
+        "Parameters": parameter_list(values),
+        "Capabilities": ["CAPABILITY_IAM"],
+        "Tags": [{"Key": OWNER_TAG, "Value": config.cluster_name}],
+    }
+    if state is None:
+        if config.worker_count == 0:
+            raise BadInput("workerCount: 0 leaves no node for the add-ons; create the cluster with 1, then `scale 0`")
+        stack.start("create_stack", EnableTerminationProtection=True, DisableRollback=not rollback, **request)
+    else:
+        _report_node_replacement(stack, state, values)
+        if not start_update(stack, state, **request):
+            return state, False
+    return wait_for_success(stack), True
+
+
+def scale(stack: Stack, count: int, accepted: Callable[[], None] = lambda: None) -> tuple[StackState, bool]:
+    """Change the number of nodes and nothing else.
+
+    `accepted` is called as soon as AWS accepts the request, so that cluster.yaml is updated even if this process is
+    interrupted afterwards.
+    """
+    state = _existing(stack)
+    most = int(state.parameters["MaxWorkerCount"])
+    if not 0 <= count <= most:
+        raise BadInput(f"workerCount: {count} is outside 0 to {most}; raise maxWorkerCount in cluster.yaml and run up")
+    changes = with_changes(state.parameters, WorkerCount=str(count))
+    changed = start_update(stack, state, UsePreviousTemplate=True, Parameters=changes, Capabilities=["CAPABILITY_IAM"])
+    accepted()
+    return (wait_for_success(stack), True) if changed else (state, False)
+
+
+def make_updatable(stack: Stack, state: StackState | None) -> StackState | None:
+    """Bring the stack to a status that an update can start from. Returns None if it has to be created."""
+    if state and state.in_progress:
+        stack.say(f"stack {state.name} is {state.status} from an earlier run: following it")
+        state, failure = stack.follow(state.id)
+        if failure:
+            stack.say(describe_failure(state, failure))
+    if state is None or state.deleted:
+        return None
+    if state.status == "DELETE_FAILED":
+        raise NotPossible(f"stack {state.name} is partly deleted; run `pdj aws destroy` again, then `pdj aws up`")
+    if state.status in _EMPTY_STATUSES:
+        _delete_empty_stack(stack, state)
+        return None
+    if state.status == "UPDATE_ROLLBACK_FAILED":
+        stack.start("continue_update_rollback")
+        state, failure = stack.follow(state.id)
+        if not state.stable:
+            raise NotPossible(describe_failure(state, failure))
+    return state
+
+
+def start_update(stack: Stack, state: StackState, **request: Any) -> bool:
+    """Start an update. Returns False if CloudFormation finds nothing to change.
+
+    A failed update of a complete cluster is rolled back, so that the cluster is never worse than before, and because
+    CloudFormation replaces nothing (such as nodes of another type) with rollback disabled. A cluster whose creation
+    failed can be updated only with rollback disabled.
+    """
+    try:
+        stack.start("update_stack", DisableRollback=not state.stable, **request)
+    except AwsError as error:
+        if error.code == "ValidationError" and "No updates are to be performed" in error.message:
+            return False
+        raise
+    return True
+
+
+def wait_for_success(stack: Stack) -> StackState:
+    """Follow the operation. Raises an error with the first failure and the next step if it did not succeed."""
+    state, failure = stack.follow()
+    if state.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+        return state
+    raise NotPossible(f"{describe_failure(state, failure)}\n{_NEXT_STEPS.get(state.status, _RESOURCES_REMAIN)}")
+
+
+def disable_termination_protection(stack: Stack) -> None:
+    stack.aws.call(
+        "cloudformation", "update_termination_protection", StackName=stack.name, EnableTerminationProtection=False
+    )
+
+
+def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None) -> render.Parameters:
+    """Return the parameters, with those that AWS has to be asked for. Deployed defaults are kept."""
+    deployed = state.parameters if state else {}
+    one_zone = len(config.availability_zones) == 1
+    values = render.parameters(
+        config,
+        second_zone=second_zone(config, zones_of(aws), deployed.get("Zone2", "")) if one_zone else "",
+        administrator=deployed.get("AdministratorArn", "") or ("" if config.administrator_arn else aws.caller_arn()),
+    )
+    problems = [
+        f"{render.SETTING_NAMES[name]}: cannot change from {deployed[name] or 'none'} to {values[name] or 'none'} "
+        "while the cluster exists; restore it, or run `pdj aws destroy` first"
+        for name in render.IMMUTABLE
+        if name in deployed and deployed[name] != values[name]
+    ]
+    if problems:
+        raise BadInput("\n".join(problems))
+    return values
+
+
+def _report_node_replacement(stack: Stack, state: StackState, values: render.Parameters) -> None:
+    changed = [
+        setting
+        for name, setting in render.REPLACES_NODES.items()
+        if name in state.parameters and state.parameters[name] != values[name]
+    ]
+    if changed:
+        stack.say(f"{', '.join(changed)} changed: creating new nodes, then deleting the old ones with their pods")
+
+
+def _existing(stack: Stack) -> StackState:
+    state = make_updatable(stack, stack.find())
+    if state is None:
+        raise NotPossible(f"cluster {stack.name} does not exist; run `pdj aws up`")
+    return state
+
+
+def _delete_empty_stack(stack: Stack, state: StackState) -> None:
+    stack.say(f"stack {state.name} is {state.status} and empty: deleting it first")
+    disable_termination_protection(stack)
+    stack.start("delete_stack")
+    state, failure = stack.follow(state.id)
+    if not state.deleted:
+        raise NotPossible(describe_failure(state, failure))

@@ -1,0 +1,1 @@
+"""What runs beside a cluster: CoreDNS, KWOK's fake nodes, Volcano, and an HDFS for the data tests."""

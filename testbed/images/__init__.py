@@ -1,0 +1,1 @@
+"""Container images built without Docker, and the registry that serves them."""

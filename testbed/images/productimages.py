@@ -1,0 +1,135 @@
+"""The product's own images, made without Docker: the operator, and training images under the documents' names."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paddlejob.operator.manifests import IMAGE as OPERATOR
+from testbed.build.binaries import Say
+from testbed.images.image import Blob, Image, layer
+from testbed.images.layers import debian, python_packages
+from testbed.images.registry import Registry
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src/paddlejob"
+EXAMPLES = SOURCES / "examples"
+LIBRARIES = "/opt/python"
+DOCUMENTS = "registry.baidubce.com/paddle-operator"
+TUTORIAL = "docker.io/paddlepaddle/paddle-tutorial"
+OURS = "docker.io/paddlejob"
+LAUNCHED = ("python", "-m", "paddle.distributed.launch", "train_fleet.py")
+TRAIN = ("python3", "train.py")
+SYSTEM = ("python3", "libgomp1", "bash")
+
+
+@dataclass(frozen=True)
+class Training:
+    """An image that trains: the directory of an example, where it stands, and how it is run."""
+
+    name: str
+    directory: str = ""
+    entrypoint: Sequence[str] = ()
+    command: Sequence[str] = ()
+    at: str = ""
+    working_directory: str = ""
+
+
+TRAINING = (
+    Training(f"{DOCUMENTS}/demo-wide-and-deep:v1", "wide_and_deep", TRAIN),
+    Training(f"{DOCUMENTS}/demo-resnet:v1", "resnet", command=LAUNCHED),
+    Training(f"{DOCUMENTS}/paddle-ubuntu:2.0.0-18.04"),
+    Training(f"{OURS}/deepfm:v1", "deepfm", TRAIN),
+    Training(f"{OURS}/mnist:v1", "mnist", TRAIN),
+    Training(f"{OURS}/checkpoint:v1", "checkpoint", TRAIN),
+    Training(f"{OURS}/heter:v1", "heter", TRAIN),
+    *(
+        Training(name, "k8s_train", command=("/bin/bash", "-c", "/root/start.sh"), at="/root", working_directory="/")
+        for name in (f"{TUTORIAL}:k8s_train", "docker.io/example/paddle:mypaddle")
+    ),
+)
+
+
+def push_programs(registry: Registry, say: Say) -> None:
+    """The operator, and the image that splits data: paddlejob as it is in the working tree."""
+    environment = {"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    with tempfile.TemporaryDirectory(prefix="testbed-image-") as scratch:
+        layers = [debian(SYSTEM, say), python_packages(_dependencies(), LIBRARIES, say), _program(Path(scratch))]
+        registry.push(
+            Image(
+                f"docker.io/{OPERATOR}",
+                layers,
+                entrypoint=["python3", "-m", "paddlejob"],
+                environment=environment,
+                user="65532",
+            )
+        )
+        data = f"{LIBRARIES}/paddlejob/examples/k8s_data"
+        registry.push(
+            Image(
+                f"{TUTORIAL}:k8s_data",
+                layers,
+                command=["python3", "get_data.py"],
+                environment=environment,
+                working_directory=data,
+            )
+        )
+
+
+def push_training(registry: Registry, say: Say, names: Sequence[str] = ()) -> None:
+    """Training images with real PaddlePaddle; all of them unless some are named."""
+    chosen = [one for one in TRAINING if not names or one.name in names]
+    with tempfile.TemporaryDirectory(prefix="testbed-image-") as scratch:
+        below = [debian(SYSTEM, say), python_packages(_extra("paddle"), LIBRARIES, say), _python_link(Path(scratch))]
+        for number, one in enumerate(chosen):
+            registry.push(_training(one, below, Path(scratch, str(number))))
+
+
+def _training(one: Training, below: list[Blob], scratch: Path) -> Image:
+    layers = list(below)
+    if one.directory:
+        # Links between examples become files: an image stands alone.
+        shutil.copytree(EXAMPLES / one.directory, scratch / "tree", ignore=shutil.ignore_patterns("__pycache__"))
+        layers.append(layer(scratch / "tree", scratch / "layer.tar", at=one.at or f"/{one.directory}"))
+    return Image(
+        one.name,
+        layers,
+        entrypoint=one.entrypoint,
+        command=one.command,
+        environment={"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1"},
+        working_directory=one.working_directory or f"/{one.directory}",
+    )
+
+
+def _program(scratch: Path) -> Blob:
+    tree = scratch / "program"
+    shutil.copytree(SOURCES, tree, ignore=shutil.ignore_patterns("__pycache__"))
+    return layer(tree, scratch / "program.tar", at=f"{LIBRARIES}/paddlejob")
+
+
+def _python_link(scratch: Path) -> Blob:
+    """The documents call it `python` here and `python3` there."""
+    links = scratch / "links"
+    links.mkdir()
+    (links / "python").symlink_to("/usr/bin/python3")
+    return layer(links, scratch / "links.tar", at="/usr/local/bin")
+
+
+def _dependencies() -> list[str]:
+    found: list[str] = _project()["dependencies"]
+    return found
+
+
+def _extra(name: str) -> list[str]:
+    found: list[str] = _project()["optional-dependencies"][name]
+    return found
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project
