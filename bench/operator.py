@@ -22,7 +22,7 @@ from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from paddlejob.plan.manifest import pod_manifest
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from paddlejob.errors import NotFound
 from paddlejob.kube.resource import CONFIGMAPS, PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
 from tests.support.operator_stage import OperatorStage
 from tests.unit.kube.certificates import new_authority

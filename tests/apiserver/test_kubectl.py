@@ -63,7 +63,7 @@ async def test_the_operator_counts_and_says_how_it_is(stage: OperatorStage, oper
 
 async def test_a_job_of_paddle_operator_with_its_finalizer_can_be_deleted(stage: OperatorStage):
     from paddlejob.errors import NotFound
-    from paddlejob.operator.resources import PADDLEJOBS
+    from paddlejob.objects.resources import PADDLEJOBS
     from tests.support.builders import document
 
     made = document("story", cleanPolicy="OnFailed", elastic=1)

@@ -14,7 +14,7 @@ from paddlejob.errors import KubeError, NotFound
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
 from tests.support.kubelet import Kubelet

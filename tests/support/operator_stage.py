@@ -10,7 +10,7 @@ from typing import Any
 from paddlejob.errors import NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from tests.support import expecting
 from tests.support.builders import document
 from tests.support.kubelet import Kubelet
