@@ -1,4 +1,4 @@
-"""A stage on a real API server: the operator decides, a played kubelet moves the pods."""
+"""A stage on a real API server, with a real operator and a fake kubelet."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OperatorStage:
         await self.kubelet.exit(pod, code, message=message)
 
     async def environment(self, pod: str) -> dict[str, str]:
-        """As the kubelet would compute it."""
+        """The environment that a kubelet would compute."""
         found = await self.client.get(PODS, pod, self.namespace)
         container = found["spec"]["containers"][0]
         config = await self.client.get(CONFIGMAPS, container["envFrom"][0]["configMapRef"]["name"], self.namespace)
