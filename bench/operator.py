@@ -1,5 +1,5 @@
-"""How fast the operator is at scale, as ratios to the floor: the same pods created raw, as fast as the API server takes
-them, on the same machine in the same run, with the scheduler and KWOK's fake nodes running beside it.
+"""Speed of the operator at scale, relative to a baseline: the same pods created directly, as fast as the API server
+accepts them, on the same machine in the same run, with the scheduler and KWOK's fake nodes.
 
     python -m bench.operator [1x100 1x1000 100x4 500x4]     (jobs x workers)
 """
@@ -22,7 +22,7 @@ from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from paddlejob.plan.manifest import pod_manifest
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
@@ -80,15 +80,15 @@ async def measure(plane: ControlPlane, client: Client, jobs: int, workers: int) 
 
 
 async def raw_pods(client: Client, namespace: str, total: int) -> Times:
-    """Pods just like a job's, but running without an environment: KWOK does not look."""
+    """Pods like a job's, but without an environment, which KWOK does not need."""
     job = PaddleJob.model_validate(_job("raw", 1, namespace))
     begun = time.monotonic()
-    gate = asyncio.Semaphore(IN_FLIGHT)
+    in_flight = asyncio.Semaphore(IN_FLIGHT)
 
     async def create(index: int) -> None:
         manifest = pod_manifest(job, Role.WORKER, 0, 1, "raw")
         manifest["metadata"] |= {"name": f"raw-{index}", "ownerReferences": [], "labels": {"raw": "yes"}}
-        async with gate:
+        async with in_flight:
             await client.create(PODS, manifest)
 
     await asyncio.gather(*(create(index) for index in range(total)))
@@ -99,10 +99,10 @@ async def raw_pods(client: Client, namespace: str, total: int) -> Times:
 
 async def job_pods(client: Client, namespace: str, jobs: int, workers: int) -> Times:
     begun = time.monotonic()
-    gate = asyncio.Semaphore(IN_FLIGHT)
+    in_flight = asyncio.Semaphore(IN_FLIGHT)
 
     async def create(number: int) -> None:
-        async with gate:
+        async with in_flight:
             await client.create(PADDLEJOBS, _job(f"job-{number}", workers, namespace))
 
     creating = asyncio.gather(*(create(number) for number in range(jobs)))
@@ -117,15 +117,15 @@ async def job_pods(client: Client, namespace: str, jobs: int, workers: int) -> T
 
 
 async def until(client: Client, namespace: str, count: int, matches: Any) -> None:
-    """Watch, not poll: the measurement must not slow what it measures."""
+    """Watch instead of polling, so that the measurement does not slow what it measures."""
     seen: set[str] = set()
     page = [page async for page in client.pages(PODS, namespace)][-1]
     seen.update(pod["metadata"]["name"] for pod in await client.list(PODS, namespace) if matches(pod))
     if len(seen) >= count:
         return
-    async for change in client.watch(PODS, namespace, version=page.version):
-        if change.type in ("ADDED", "MODIFIED") and matches(change.object):
-            seen.add(change.object["metadata"]["name"])
+    async for event in client.watch(PODS, namespace, version=page.version):
+        if event.type in ("ADDED", "MODIFIED") and matches(event.object):
+            seen.add(event.object["metadata"]["name"])
             if len(seen) >= count:
                 return
 
@@ -168,7 +168,7 @@ def _peak(pid: int) -> float:
 def _writes(operator: OperatorProcess) -> Counter[str]:
     pattern = r'paddlejob_api_requests_total\{code="(\d+)",resource="(\w+)",verb="(\w+)"\} ([\d.]+)'
     found: Counter[str] = Counter()
-    for code, resource, verb, count in re.findall(pattern, operator.ask("/metrics")):
+    for code, resource, verb, count in re.findall(pattern, operator.get("/metrics")):
         if verb in ("create", "update", "patch", "delete"):
             found[f"{verb} {resource}" + ("" if code.startswith("2") else f" ({code})")] += int(float(count))
     return found

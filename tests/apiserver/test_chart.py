@@ -1,4 +1,4 @@
-"""The Helm chart and the kustomization bring the very objects of deploy/v1."""
+"""The Helm chart and the kustomization produce exactly the objects of deploy/v1."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def helm() -> Path:
 
 
 def rendered(helm: Path, *settings: str) -> Objects:
-    words = [word for setting in settings for word in ("--set", setting)]
-    command = [helm, "template", "paddlejob", CHART, "--include-crds", "--kube-version", "1.36.0", *words]
+    options = [option for setting in settings for option in ("--set", setting)]
+    command = [helm, "template", "paddlejob", CHART, "--include-crds", "--kube-version", "1.36.0", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return by_name(yaml.safe_load_all(done.stdout))
@@ -50,7 +50,7 @@ def test_with_default_values_the_chart_is_deploy_v1(helm: Path) -> None:
     assert rendered(helm) == files_of_v1()
 
 
-def test_for_one_namespace_the_operator_has_rights_there_and_nowhere_else(helm: Path) -> None:
+def test_for_one_namespace_the_operator_has_permissions_there_and_nowhere_else(helm: Path) -> None:
     found = rendered(helm, "watch=training", "namespace=tools")
     wanted = by_name(manifests(namespace="tools", watch="training"))
     assert {key: one for key, one in found.items() if key[0] != "CustomResourceDefinition"} == wanted
@@ -67,7 +67,7 @@ def test_image_replicas_and_resources_are_values(helm: Path) -> None:
     assert container["resources"]["limits"] == {"memory": "1Gi"}
 
 
-def test_monitoring_brings_a_service_that_finds_the_operators_metrics(helm: Path) -> None:
+def test_monitoring_adds_a_service_that_selects_the_operators_metrics(helm: Path) -> None:
     found = rendered(helm, "monitoring.serviceMonitor=true", "monitoring.labels.release=prometheus")
     service = found["Service", "paddle-system", "paddle-controller-manager-metrics"]
     monitor = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]
@@ -78,11 +78,11 @@ def test_monitoring_brings_a_service_that_finds_the_operators_metrics(helm: Path
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
 
 
-def test_a_namespace_that_is_there_can_be_used(helm: Path) -> None:
+def test_an_existing_namespace_can_be_used(helm: Path) -> None:
     assert "Namespace" not in [kind for kind, _, _ in rendered(helm, "createNamespace=false")]
 
 
-def test_a_value_that_is_misspelt_is_refused(helm: Path) -> None:
+def test_a_misspelled_value_is_rejected(helm: Path) -> None:
     command = [helm, "template", "x", CHART, "--kube-version", "1.36.0", "--set", "replica=2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0

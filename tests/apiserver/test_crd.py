@@ -1,4 +1,4 @@
-"""The CRD on a real API server: what it takes, what it refuses and in which words, and what kubectl prints of it."""
+"""The CRD on a real API server: what it accepts, what it rejects with which message, and what kubectl prints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = [
     for one in yaml.safe_load_all(path.read_text())
     if one and one["kind"] == "PaddleJob"
 ]
-SEEDS = [pytest.param(text, id=place) for place, text in seed_jobs()] or [
+SEEDS = [pytest.param(text, id=source) for source, text in seed_jobs()] or [
     pytest.param("", marks=pytest.mark.skip(reason=ABSENT))
 ]
 Object = dict[str, Any]
@@ -36,14 +36,14 @@ def create(plane: ControlPlane, namespace: str, job: Object | str, *options: str
 
 
 @pytest.mark.parametrize("job", EXAMPLES)
-def test_every_example_is_taken_and_found_good_offline(job: Object, installed: ControlPlane, namespace: str):
+def test_every_example_is_accepted_by_the_server_and_offline(job: Object, installed: ControlPlane, namespace: str):
     done = create(installed, namespace, job, "--dry-run=server")
     assert done.returncode == 0, done.stderr
     assert faults(job) == []
 
 
 @pytest.mark.parametrize("text", SEEDS)
-def test_every_job_of_the_documents_is_taken_unchanged(text: str, installed: ControlPlane, namespace: str):
+def test_every_job_of_the_documents_is_accepted_unchanged(text: str, installed: ControlPlane, namespace: str):
     job = next(one for one in yaml.safe_load_all(text) if one["kind"] == "PaddleJob")
     done = create(installed, namespace, yaml.safe_dump(job))
     assert done.returncode == 0, done.stderr
@@ -70,7 +70,7 @@ def _walk(job: Object, path: str) -> Any:
 
 
 IN_TEMPLATE = "spec.worker.template.spec"
-REFUSED = {
+REJECTED = {
     "an unknown field": (_with("spec.intranett", "PodIP"), "intranett"),
     "an unknown field in a template": (_with(f"{IN_TEMPLATE}.containers.0.imag", "x"), "imag"),
     "an unknown intranet": (_with("spec.intranet", "Bridge"), "intranet"),
@@ -95,17 +95,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_by_the_server_and_offline_alike(case: str, installed: ControlPlane, namespace: str):
-    job, field = REFUSED[case]
+@pytest.mark.parametrize("case", REJECTED)
+def test_rejected_by_the_server_and_offline_alike(case: str, installed: ControlPlane, namespace: str):
+    job, field = REJECTED[case]
     done = create(installed, namespace, job)
-    assert done.returncode != 0, "the server took it"
+    assert done.returncode != 0, "the server accepted it"
     assert field in done.stderr, done.stderr
     found = faults(job)
-    assert any(field in fault for fault in found), found
+    assert any(field in one for one in found), found
 
 
-def test_offline_all_faults_are_listed_at_once():
+def test_offline_all_errors_are_listed_at_once():
     job = document(intranet="Bridge", withGloo=3)
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["imag"] = "x"
     assert len(faults(job)) == 3
@@ -172,11 +172,11 @@ def test_an_elastic_job_is_scaled_by_kubectl_within_its_bounds(installed: Contro
 
 
 def test_kubectl_explains(installed: ControlPlane):
-    said = installed.kubectl("explain", "pdj.spec.cleanPodPolicy").stdout
-    assert "after success the servers run on" in " ".join(said.split())
+    text = installed.kubectl("explain", "pdj.spec.cleanPodPolicy").stdout
+    assert "after success the servers run on" in " ".join(text.split())
 
 
-def test_old_names_of_policies_are_taken(installed: ControlPlane, namespace: str):
+def test_old_names_of_policies_are_accepted(installed: ControlPlane, namespace: str):
     for number, name in enumerate(("OnFailed", "Oncompletion")):
         assert create(installed, namespace, document(f"old-{number}", cleanPolicy=name)).returncode == 0
 

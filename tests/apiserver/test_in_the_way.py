@@ -1,4 +1,4 @@
-"""What else is in a cluster, and in a job's way: leftovers, webhooks, finalizers, other people's objects."""
+"""Obstacles that a job meets in a cluster: leftovers, webhooks, finalizers, other owners' objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiohttp import web
 
 from paddlejob.errors import NotFound
 from paddlejob.kube.resource import CONFIGMAPS, PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
 from tests.support.operator_stage import OperatorStage
 from tests.unit.kube.certificates import new_authority
@@ -23,7 +23,7 @@ NOWHERE = "https://127.0.0.1:1/"
 
 
 async def submit_again(stage: OperatorStage, **options: object) -> str:
-    """Delete the job and submit one of the same name at once; answers its uid. The collector need not be waited for."""
+    """Delete the job and submit one of the same name immediately, ahead of the garbage collector; returns its uid."""
     await stage.client.delete(PADDLEJOBS, stage.name, stage.namespace, propagation="Background")
     for pod in await stage.pods():
         with suppress(NotFound):
@@ -34,7 +34,7 @@ async def submit_again(stage: OperatorStage, **options: object) -> str:
 
 
 async def test_a_job_submitted_again_gets_addresses_of_its_own(stage: OperatorStage):
-    """The environment of the one before may be there for a while: the collector takes its time."""
+    """The environment of the former job may exist for a while, until it is garbage-collected."""
     await stage.submit()
     await stage.until(phase="Running")
     left = (await stage.client.list(CONFIGMAPS, stage.namespace, label_selector="batch.paddlepaddle.org/job=story"))[0]
@@ -47,8 +47,8 @@ async def test_a_job_submitted_again_gets_addresses_of_its_own(stage: OperatorSt
     assert seen["SYS_JOB_ID"] == f"{uid}-1"
 
 
-async def test_pods_of_the_job_before_are_waited_for(stage: OperatorStage):
-    """A finalizer stands in for a program that takes its time to end."""
+async def test_pods_of_the_former_job_are_waited_for(stage: OperatorStage):
+    """A finalizer delays the deletion, as a program that is slow to end would."""
     await stage.submit()
     await stage.until(phase="Running")
     former = await stage.pods()
@@ -65,10 +65,10 @@ async def test_pods_of_the_job_before_are_waited_for(stage: OperatorStage):
 
 @contextmanager
 def webhook(plane: ControlPlane, namespace: str, **server: str) -> Iterator[None]:
-    """A webhook is asked about every pod of the namespace; `server` says where it is."""
+    """Configure a webhook for every pod of the namespace; `server` is its clientConfig."""
     plane.kubectl("label", "namespace", namespace, f"story={namespace}")
     rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
-    asked = {
+    hook = {
         "name": "validatepod.volcano.sh",
         "clientConfig": server,
         "rules": rules,
@@ -79,18 +79,18 @@ def webhook(plane: ControlPlane, namespace: str, **server: str) -> Iterator[None
     configuration = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": f"asked-{namespace}"},
-        "webhooks": [asked],
+        "metadata": {"name": f"hook-{namespace}"},
+        "webhooks": [hook],
     }
     plane.kubectl("create", "-f", "-", input=json.dumps(configuration))
     try:
         yield
     finally:
-        plane.kubectl("delete", "validatingwebhookconfiguration", f"asked-{namespace}")
+        plane.kubectl("delete", "validatingwebhookconfiguration", f"hook-{namespace}")
 
 
-async def test_a_webhook_that_does_not_answer_is_named_on_the_job(stage: OperatorStage, installed: ControlPlane):
-    """As Volcano's are left behind when it is removed."""
+async def test_a_webhook_that_does_not_respond_is_named_on_the_job(stage: OperatorStage, installed: ControlPlane):
+    """Volcano leaves such webhooks behind when it is removed."""
     with webhook(installed, stage.namespace, url=NOWHERE):
         await asyncio.sleep(1)
         await stage.submit()
@@ -102,12 +102,12 @@ async def test_a_webhook_that_does_not_answer_is_named_on_the_job(stage: Operato
 async def test_a_webhook_that_denies_is_quoted_on_the_job(
     stage: OperatorStage, installed: ControlPlane, tmp_path: Path
 ):
-    """It gives no code of its own, so the API server answers with 400."""
+    """It sets no code of its own, so the API server responds with 400."""
 
     async def deny(request: web.Request) -> web.Response:
         uid = (await request.json())["request"]["uid"]
-        answer = {"uid": uid, "allowed": False, "status": {"message": "no training on Sundays"}}
-        return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer})
+        response = {"uid": uid, "allowed": False, "status": {"message": "no training on Sundays"}}
+        return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 
     authority = new_authority(tmp_path)
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -131,7 +131,7 @@ async def test_a_webhook_that_denies_is_quoted_on_the_job(
     await stage.until(phase="Running")
 
 
-async def test_an_environment_over_quota_is_said(stage: OperatorStage, installed: ControlPlane):
+async def test_an_environment_over_quota_is_reported(stage: OperatorStage, installed: ControlPlane):
     hard = {"hard": {"count/configmaps": "1"}}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one"}, "spec": hard}
     installed.kubectl("create", "-n", stage.namespace, "-f", "-", input=json.dumps(quota))
@@ -144,8 +144,8 @@ async def test_an_environment_over_quota_is_said(stage: OperatorStage, installed
     await stage.until(phase="Running")
 
 
-async def test_an_evicted_worker_that_ends_well_has_not_succeeded(stage: OperatorStage):
-    """It saved a checkpoint and exited with 0, as programs do when they are told to end."""
+async def test_an_evicted_worker_that_exits_with_0_has_not_succeeded(stage: OperatorStage):
+    """It saved a checkpoint and exited with 0, as programs do on SIGTERM."""
     await stage.submit()
     await stage.until(phase="Running")
     for index in range(2):
@@ -153,8 +153,8 @@ async def test_an_evicted_worker_that_ends_well_has_not_succeeded(stage: Operato
         ended = {"terminated": {"exitCode": 0, "reason": "Completed"}}
         states = [{**one, "state": ended} for one in (await stage.kubelet.pod(name))["status"]["containerStatuses"]]
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
-        told = {"phase": "Failed", "reason": "Evicted", "message": "memory", "conditions": [condition]}
-        await stage.kubelet.write(name, {**told, "containerStatuses": states})
+        status = {"phase": "Failed", "reason": "Evicted", "message": "memory", "conditions": [condition]}
+        await stage.kubelet.write(name, {**status, "containerStatuses": states})
     await stage.until(phase="Running", disruptions=1, restarts=0)
 
 
@@ -168,7 +168,7 @@ async def test_a_pod_that_lost_its_labels_is_named(stage: OperatorStage, install
     await stage.until(phase="Running")
 
 
-async def test_a_pod_with_a_finalizer_is_asked_to_go_once(stage: OperatorStage, installed: ControlPlane):
+async def test_a_pod_with_a_finalizer_is_deleted_once(stage: OperatorStage, installed: ControlPlane):
     await stage.submit()
     await stage.until(phase="Running")
     await stage.kubelet.freeze()
@@ -183,7 +183,7 @@ async def test_a_pod_with_a_finalizer_is_asked_to_go_once(stage: OperatorStage, 
 
 
 async def _is_left_alone(stage: OperatorStage, pod: str) -> bool:
-    """Whether it comes to be that nobody writes to the pod for two seconds."""
+    """Whether there is a period of two seconds without a write to the pod."""
     for _ in range(10):
         before = (await stage.kubelet.pod(pod))["metadata"]["resourceVersion"]
         await asyncio.sleep(2)

@@ -1,4 +1,4 @@
-"""What a user sees and does with kubectl alone."""
+"""Working with jobs by kubectl alone."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ async def test_kubectl_scales_an_elastic_job(stage: OperatorStage, installed: Co
     assert len(listed.split()) == 3
 
 
-async def test_the_operator_counts_and_says_how_it_is(stage: OperatorStage, operator: OperatorProcess):
+async def test_the_operator_serves_metrics_and_probes(stage: OperatorStage, operator: OperatorProcess):
     await stage.submit(workers=1)
     await stage.until(phase="Running")
-    counted = operator.ask("/metrics")
-    assert 'paddlejob_jobs{phase="Running"}' in counted
-    assert 'paddlejob_api_requests_total{code="201",resource="pods",verb="create"}' in counted
-    assert "paddlejob_reconcile_seconds_count" in counted
-    assert "paddlejob_queue_depth" in counted
-    assert (operator.ask("/healthz"), operator.ask("/readyz")) == ("ok", "ok")
+    metrics = operator.get("/metrics")
+    assert 'paddlejob_jobs{phase="Running"}' in metrics
+    assert 'paddlejob_api_requests_total{code="201",resource="pods",verb="create"}' in metrics
+    assert "paddlejob_reconcile_seconds_count" in metrics
+    assert "paddlejob_queue_depth" in metrics
+    assert (operator.get("/healthz"), operator.get("/readyz")) == ("ok", "ok")
 
 
 async def test_a_job_of_paddle_operator_with_its_finalizer_can_be_deleted(stage: OperatorStage):
     from paddlejob.errors import NotFound
-    from paddlejob.operator.resources import PADDLEJOBS
+    from paddlejob.objects.resources import PADDLEJOBS
     from tests.support.builders import document
 
     made = document("story", cleanPolicy="OnFailed", elastic=1)
@@ -76,10 +76,10 @@ async def test_a_job_of_paddle_operator_with_its_finalizer_can_be_deleted(stage:
         except NotFound:
             return
         await asyncio.sleep(0.1)
-    raise AssertionError("the job is still there")
+    raise AssertionError("the job still exists")
 
 
-async def test_the_operator_may_do_just_what_its_account_says(stage: OperatorStage, installed: ControlPlane):
+async def test_the_operator_has_only_the_permissions_of_its_account(stage: OperatorStage, installed: ControlPlane):
     account = "--as=system:serviceaccount:paddle-system:paddle-controller-manager"
 
     def may(*what: str) -> bool:
@@ -92,7 +92,7 @@ async def test_the_operator_may_do_just_what_its_account_says(stage: OperatorSta
     assert not may("update", "leases.coordination.k8s.io", "-n", stage.namespace)
 
 
-async def test_a_job_whose_time_to_live_is_over_goes_with_all_it_owns(stage: OperatorStage, installed: ControlPlane):
+async def test_a_job_past_its_ttl_is_deleted_with_all_its_objects(stage: OperatorStage, installed: ControlPlane):
     await stage.submit(workers=1, ttlSecondsAfterFinished=1, cleanPodPolicy="Never")
     await stage.until(phase="Running")
     await stage.exit("story-worker-0", 0)

@@ -28,7 +28,7 @@ async def client(own_control_plane: ControlPlane) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def operator(own_control_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorProcess]:
-    """With the rights of a one-namespace installation, and no others; no other operator is near."""
+    """The only operator, with just the permissions of a one-namespace installation."""
     install(own_control_plane)
     own_control_plane.create_namespace(NAMESPACE)
     made = manifests(namespace=NAMESPACE, watch=NAMESPACE)
@@ -42,7 +42,7 @@ def operator(own_control_plane: ControlPlane, tmp_path: Path) -> Iterator[Operat
         yield process
 
 
-async def test_it_runs_the_jobs_of_its_namespace_and_may_do_nothing_elsewhere(
+async def test_it_runs_the_jobs_of_its_namespace_and_has_no_permissions_elsewhere(
     operator: OperatorProcess, client: Client, own_control_plane: ControlPlane
 ):
     async with Kubelet(client, NAMESPACE) as kubelet:

@@ -1,4 +1,4 @@
-"""Why a job does not run stands on the job itself, in words, and in an event: the first line says what to do next."""
+"""Why a job does not run is in its status and in an event; the first line of the message says what to do next."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POD_GROUP_CRD = {
 
 
 async def events(stage: OperatorStage, reason: str) -> list[dict[str, Any]]:
-    """Events about the job; they are written in the background, so one is waited for."""
+    """Events about the job; they are written in the background, so this waits for one."""
     ends = time.monotonic() + 15
     while True:
         found = [
@@ -49,23 +49,23 @@ async def events(stage: OperatorStage, reason: str) -> list[dict[str, Any]]:
         await asyncio.sleep(0.1)
 
 
-async def expect(stage: OperatorStage, reason: str, *words: str, **more: Any) -> None:
-    """The first line of the message comes to have all these words; counts in it follow within seconds."""
+async def expect(stage: OperatorStage, reason: str, *parts: str, **more: Any) -> None:
+    """Wait until the first line of the message contains all these parts; counts in it are updated within seconds."""
     ends = time.monotonic() + 30
     while True:
         first_line = (await stage.until(reason=reason, **more))["message"].splitlines()[0]
-        if all(word in first_line for word in words):
+        if all(part in first_line for part in parts):
             break
         assert time.monotonic() < ends, first_line
         await asyncio.sleep(0.2)
-    assert await events(stage, reason), "and no event says it"
+    assert await events(stage, reason), "no event reports it"
 
 
 def apply(plane: ControlPlane, namespace: str, manifest: dict[str, Any]) -> None:
     plane.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(manifest))
 
 
-async def pods_made(stage: OperatorStage, count: int = 2) -> list[str]:
+async def created_pods(stage: OperatorStage, count: int = 2) -> list[str]:
     await stage.kubelet.freeze()
     ends = time.monotonic() + 30
     while len(made := await stage.pods()) < count:
@@ -77,15 +77,15 @@ async def pods_made(stage: OperatorStage, count: int = 2) -> list[str]:
 async def test_unschedulable(stage: OperatorStage):
     await stage.kubelet.freeze()
     await stage.submit()
-    for pod in await pods_made(stage):
-        await stage.kubelet.not_placed(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
+    for pod in await created_pods(stage):
+        await stage.kubelet.unschedulable(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
     await expect(stage, "Unschedulable", "2 of 2 pods fit on no node", "add nodes", "Insufficient nvidia.com/gpu")
 
 
 async def test_image_cannot_be_pulled(stage: OperatorStage):
     await stage.kubelet.freeze()
     await stage.submit()
-    pod = (await pods_made(stage))[0]
+    pod = (await created_pods(stage))[0]
     await stage.kubelet.wait_with(pod, "ImagePullBackOff", f'Back-off pulling image "{IMAGE}"')
     await expect(stage, "ImagePullFailed", pod, "check its name", IMAGE)
 
@@ -93,8 +93,8 @@ async def test_image_cannot_be_pulled(stage: OperatorStage):
 async def test_missing_claim(stage: OperatorStage):
     await stage.kubelet.freeze()
     await stage.submit()
-    for pod in await pods_made(stage):
-        await stage.kubelet.not_placed(pod, 'persistentvolumeclaim "nfs-pvc" not found')
+    for pod in await created_pods(stage):
+        await stage.kubelet.unschedulable(pod, 'persistentvolumeclaim "nfs-pvc" not found')
     await expect(stage, "VolumeMissing", "nfs-pvc", "create it")
 
 
@@ -107,14 +107,14 @@ async def test_quota_exceeded_then_freed(stage: OperatorStage, installed: Contro
     await stage.until(phase="Running", worker_ready="3/3")
 
 
-async def test_admission_refused(stage: OperatorStage, installed: ControlPlane):
+async def test_admission_rejected(stage: OperatorStage, installed: ControlPlane):
     installed.kubectl("label", "namespace", stage.namespace, "pod-security.kubernetes.io/enforce=restricted")
     await stage.submit()
     await expect(stage, "AdmissionRefused", "the cluster refused story-worker-0", "violates PodSecurity")
     assert await stage.pods() == {}, "after the first rejection no other is tried"
 
 
-async def test_a_name_that_another_has(stage: OperatorStage, installed: ControlPlane):
+async def test_a_name_that_is_taken(stage: OperatorStage, installed: ControlPlane):
     other = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -157,9 +157,9 @@ async def test_disruptions(stage: OperatorStage, condition: str, reason: str):
     await stage.submit(backoffLimit=0)
     await stage.until(phase="Running")
     await stage.kubelet.fail("story-worker-1", "Evicted", "The node was low on resource: memory.", condition)
-    told = await events(stage, reason)
-    assert "story-worker-1" in told[0]["message"]
-    assert "not counted as a failure" in told[0]["message"]
+    recorded = await events(stage, reason)
+    assert "story-worker-1" in recorded[0]["message"]
+    assert "not counted as a failure" in recorded[0]["message"]
     await stage.until(phase="Running", disruptions=1, restarts=0)
 
 
@@ -171,14 +171,14 @@ async def test_a_deletion_by_someone_else_is_a_disruption(stage: OperatorStage, 
 
 
 async def test_volcano(stage: OperatorStage, installed: ControlPlane):
-    """Asked for and not installed; installed and the gang not admitted; admitted."""
+    """Requested but not installed; installed but the gang not admitted; admitted."""
     await stage.submit(schedulingPolicy={"queue": "research"})
     await expect(stage, "VolcanoMissing", "install Volcano")
     installed.kubectl("create", "-f", "-", input=json.dumps(POD_GROUP_CRD))
     await stage.kubelet.freeze()
     try:
-        for pod in await _with_patience(stage):
-            await stage.kubelet.not_placed(pod, "pod group is not ready, 2 Pending, 2 minAvailable")
+        for pod in await _pods_after_install(stage):
+            await stage.kubelet.unschedulable(pod, "pod group is not ready, 2 Pending, 2 minAvailable")
         await expect(stage, "GangNotAdmitted", "free resources in its queue", "2 minAvailable")
         listed = installed.kubectl("get", "podgroups", "-n", stage.namespace, "-o", "json").stdout
         group = json.loads(listed)["items"][0]
@@ -190,13 +190,13 @@ async def test_volcano(stage: OperatorStage, installed: ControlPlane):
             await stage.exit(f"story-worker-{index}", 0)
         await stage.until(phase="Completed")
         left = installed.kubectl("get", "podgroups", "-n", stage.namespace, "-o", "name").stdout
-        assert left == "", "our own group goes with the pods"
+        assert left == "", "our own group is deleted with the pods"
     finally:
         installed.kubectl("delete", "crd", "podgroups.scheduling.volcano.sh")
 
 
-async def _with_patience(stage: OperatorStage) -> list[str]:
-    """That Volcano appeared is noticed within half a minute."""
+async def _pods_after_install(stage: OperatorStage) -> list[str]:
+    """The operator notices an installed Volcano within half a minute."""
     ends = time.monotonic() + 60
     while len(made := await stage.pods()) < 2:
         assert time.monotonic() < ends, await stage.status()

@@ -1,4 +1,4 @@
-"""The operator is killed, frozen and cut off, the API server goes away and comes back: jobs end as they should."""
+"""The operator is killed and suspended, the API server stops and restarts: jobs still end as they should."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paddlejob.errors import KubeError, NotFound
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
 from tests.support.kubelet import Kubelet
@@ -28,7 +28,7 @@ JOBS = 20
 
 @pytest.fixture(scope="module")
 def own_plane(own_control_plane: ControlPlane) -> ControlPlane:
-    """A control plane that these tests may harm."""
+    """A control plane that these tests may break."""
     install(own_control_plane)
     return own_control_plane
 
@@ -62,7 +62,7 @@ def new_operator(own_plane: ControlPlane, own_namespace: str, tmp_path: Path) ->
     process.stop()
 
 
-async def test_a_job_deleted_while_the_operator_is_down_vanishes_with_all_it_owns(
+async def test_a_job_deleted_while_the_operator_is_down_is_removed_with_all_its_objects(
     own_stage: OperatorStage, new_operator: OperatorProcess
 ):
     await own_stage.submit(ps=1, workers=2, intranet="Service")
@@ -108,7 +108,7 @@ async def test_the_api_server_restarts_and_nothing_is_created_twice(
     await own_stage.until(phase="Completed", restarts=0, disruptions=0)
 
 
-async def test_a_slow_etcd_is_waited_for(
+async def test_a_slow_etcd_only_delays_a_job(
     own_stage: OperatorStage, new_operator: OperatorProcess, own_plane: ControlPlane
 ):
     await own_stage.submit(workers=4)
@@ -138,12 +138,12 @@ async def test_another_takes_over_when_the_leader_dies(
         await own_stage.until(phase="Completed")
 
 
-async def test_a_leader_that_slept_and_wakes_does_no_harm(
+async def test_a_leader_that_was_suspended_does_no_harm_when_it_resumes(
     own_stage: OperatorStage, new_operator: OperatorProcess, own_plane: ControlPlane, tmp_path: Path
 ):
     await own_stage.submit(workers=2, backoffLimit=5)
     await own_stage.until(phase="Running")
-    new_operator.freeze()
+    new_operator.suspend()
     second = OperatorProcess(
         Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log2", *LEASE, "--leader-namespace=paddle-system"
     )
@@ -151,17 +151,17 @@ async def test_a_leader_that_slept_and_wakes_does_no_harm(
         await own_stage.exit("story-worker-0", 1)
         await own_stage.until(phase="Running", restarts=1)
         pods = await own_stage.pods()
-        new_operator.thaw()
+        new_operator.resume()
         await asyncio.sleep(4)
         assert await own_stage.pods() == pods
         await own_stage.until(phase="Running", restarts=1, attempt=2)
         assert "the lease is lost" in new_operator.log.read_text(), "it notices"
 
 
-async def test_killed_at_random_moments_every_job_ends_as_it_should(
+async def test_every_job_ends_as_it_should_while_the_operator_is_killed_at_random(
     client: Client, own_namespace: str, new_operator: OperatorProcess
 ):
-    """Twenty jobs, a third of which fail once or for good, while the operator dies again and again."""
+    """Of twenty jobs a third succeed, a third fail once and a third fail for good."""
     chance = random.Random(20)
     fails = {f"job-{number}": (0, 1, 3)[number % 3] for number in range(JOBS)}
     async with Kubelet(client, own_namespace) as kubelet:
@@ -194,7 +194,7 @@ def _finished(job: dict) -> bool:
 
 
 async def _play(client: Client, kubelet: Kubelet, namespace: str, fails: dict[str, int]) -> None:
-    """End the workers of each attempt: with a failure while the job has some left, else well."""
+    """End the workers of each attempt: with a failure while the job has failures left, else with success."""
     played: set[str] = set()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The test control plane itself: if these stories fail, the others of this tier mean nothing."""
+"""The test control plane itself: if these tests fail, the others of this tier prove nothing."""
 
 import json
 import os
@@ -43,15 +43,13 @@ def test_a_pod_is_accepted_in_a_fresh_namespace(control_plane: ControlPlane, nam
     assert phase == "Pending"
 
 
-def test_the_server_says_which_version_it_is(control_plane: ControlPlane) -> None:
-    answer = json.loads(control_plane.kubectl("version", "-o", "json").stdout)
-    assert answer["serverVersion"]["gitVersion"] == answer["clientVersion"]["gitVersion"]
-    assert answer["serverVersion"]["minor"] in answer["serverVersion"]["gitVersion"]
+def test_the_server_reports_its_version(control_plane: ControlPlane) -> None:
+    versions = json.loads(control_plane.kubectl("version", "-o", "json").stdout)
+    assert versions["serverVersion"]["gitVersion"] == versions["clientVersion"]["gitVersion"]
+    assert versions["serverVersion"]["minor"] in versions["serverVersion"]["gitVersion"]
 
 
-def test_what_was_written_is_there_after_a_restart_and_after_a_crash(
-    control_plane: ControlPlane, namespace: str
-) -> None:
+def test_objects_survive_a_restart_and_a_crash(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.kubectl("create", "configmap", "memo", "-n", namespace, "--from-literal=text=kept")
     control_plane.restart_apiserver()
     control_plane.kill_apiserver()
@@ -61,7 +59,7 @@ def test_what_was_written_is_there_after_a_restart_and_after_a_crash(
     assert memo == "kept"
 
 
-def test_a_write_hangs_while_etcd_is_frozen(control_plane: ControlPlane, namespace: str) -> None:
+def test_a_write_hangs_while_etcd_is_suspended(control_plane: ControlPlane, namespace: str) -> None:
     write = ["create", "configmap", "slow", "-n", namespace, "--request-timeout=2s"]
     control_plane.pause_etcd()
     try:
@@ -72,9 +70,9 @@ def test_a_write_hangs_while_etcd_is_frozen(control_plane: ControlPlane, namespa
     assert control_plane.kubectl("get", "configmaps", "-n", namespace).returncode == 0
 
 
-def test_what_an_owner_leaves_behind_is_collected(control_plane: ControlPlane, namespace: str) -> None:
-    def kubectl(*words: str, **more: str) -> str:
-        return control_plane.kubectl("-n", namespace, *words, **more).stdout  # type: ignore[arg-type]
+def test_objects_are_garbage_collected_with_their_owner(control_plane: ControlPlane, namespace: str) -> None:
+    def kubectl(*arguments: str, **more: str) -> str:
+        return control_plane.kubectl("-n", namespace, *arguments, **more).stdout  # type: ignore[arg-type]
 
     kubectl("create", "configmap", "owner")
     uid = kubectl("get", "configmap", "owner", "-o", "jsonpath={.metadata.uid}")
@@ -85,7 +83,7 @@ def test_what_an_owner_leaves_behind_is_collected(control_plane: ControlPlane, n
     assert eventually(lambda: not kubectl("get", "pods", "-o", "name"))
 
 
-def test_a_service_account_may_do_only_what_its_role_says(control_plane: ControlPlane, namespace: str) -> None:
+def test_a_service_account_has_only_the_permissions_of_its_role(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.kubectl("create", "serviceaccount", "reader", "-n", namespace)
     control_plane.kubectl("create", "role", "reader", "-n", namespace, "--verb=list", "--resource=pods")
     control_plane.kubectl(
@@ -93,11 +91,11 @@ def test_a_service_account_may_do_only_what_its_role_says(control_plane: Control
     )
     as_reader = f"--kubeconfig={control_plane.kubeconfig_for(namespace, 'reader')}"
     assert control_plane.kubectl("get", "pods", as_reader).returncode == 0
-    refused = control_plane.kubectl("get", "secrets", as_reader, check=False)
-    assert "forbidden" in refused.stderr
+    rejected = control_plane.kubectl("get", "secrets", as_reader, check=False)
+    assert "forbidden" in rejected.stderr
 
 
-def test_a_pod_runs_on_a_fake_node_and_goes_when_deleted(kwok_cluster: ControlPlane, kwok_namespace: str) -> None:
+def test_a_pod_runs_on_a_fake_node_and_can_be_deleted(kwok_cluster: ControlPlane, kwok_namespace: str) -> None:
     kwok_cluster.kubectl("create", "-n", kwok_namespace, "-f", "-", input=json.dumps(POD))
     kwok_cluster.kubectl("wait", "-n", kwok_namespace, "pod/sleeper", "--for=condition=Ready", "--timeout=60s")
     kwok_cluster.kubectl("delete", "-n", kwok_namespace, "pod", "sleeper", "--timeout=60s")

@@ -1,4 +1,4 @@
-"""Binaries are built once, and a build that was cut short is not taken for a finished one."""
+"""Binaries are built once, and an interrupted build does not count as finished."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def build_etcd(cache: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def sources() -> None:
-    """Go, and the source of etcd, which is downloaded if it can be."""
+    """Go, and the source of etcd, which is downloaded if possible."""
     try:
         source_directory(go(), recipe("etcd"))
     except NotPossible as error:
@@ -31,26 +31,26 @@ def sources() -> None:
 
 
 @pytest.mark.usefixtures("sources")
-def test_a_build_that_was_killed_is_done_again_and_two_at_once_do_it_once(tmp_path: Path) -> None:
+def test_a_killed_build_is_repeated_and_two_concurrent_builds_build_once(tmp_path: Path) -> None:
     with build_etcd(tmp_path) as killed:
         assert killed.stderr is not None
         assert "building" in killed.stderr.readline()
         os.killpg(killed.pid, 9)
     with build_etcd(tmp_path) as first, build_etcd(tmp_path) as second:
-        paths, said = zip(first.communicate(), second.communicate(), strict=True)
+        paths, logs = zip(first.communicate(), second.communicate(), strict=True)
     assert paths[0] == paths[1]
-    assert "".join(said).count("built in") == 1
+    assert "".join(logs).count("built in") == 1
     version = subprocess.run([paths[0].strip(), "--version"], capture_output=True, text=True, check=True).stdout
     assert "etcd Version: 3.6" in version
 
 
-def test_binaries_of_the_user_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binaries_of_the_user_take_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "etcd").touch()
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     assert binaries("etcd") == {"etcd": tmp_path / "etcd"}
 
 
-def test_staging_modules_are_taken_at_the_version_under_which_they_are_published() -> None:
+def test_staging_modules_are_replaced_by_their_published_versions() -> None:
     own = {
         "Go": "1.26.0",
         "Godebug": [{"Key": "default", "Value": "go1.26"}],

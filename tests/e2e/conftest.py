@@ -15,7 +15,7 @@ CRD, OPERATOR = "deploy/v1/crd.yaml", "deploy/v1/operator.yaml"
 
 @pytest.fixture(scope="session")
 def images(cluster: Cluster, request: pytest.FixtureRequest) -> Cluster:
-    """The cluster, with the product's images in its registry under the documents' names."""
+    """The cluster, with the product's images in its registry under the names that the documents use."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         push_programs(cluster.registry, _say)

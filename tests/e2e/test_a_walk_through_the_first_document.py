@@ -1,4 +1,4 @@
-"""The first document's walk, command by command. It installs and removes the operator, so it comes first."""
+"""The first document, command by command. It installs and removes the operator, so it runs first."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ WALK = (
     ("000:126", "kubectl get crd", r"^(?!.*paddlejobs)"),
     ("000:126", "kubectl get namespaces", r"(?s)^(?!.*paddle-system)"),
 )
-"""Where it stands, the command, and what it prints in the end."""
+"""Line in the document, command, and what it prints in the end."""
 
 
-def test_the_walk_of_the_first_document(images: Cluster):
-    for place, command, expected in WALK:
-        words = shlex.split(command.format(operator=_operator(images) if "{operator}" in command else ""))
+def test_the_commands_of_the_first_document(images: Cluster):
+    for line, command, expected in WALK:
+        arguments = shlex.split(command.format(operator=_operator(images) if "{operator}" in command else ""))
 
-        def prints_it(words: list[str] = words, expected: str = expected) -> bool:
-            done = subprocess.run(words, cwd=ROOT, env=images.environment(), capture_output=True, text=True)
+        def prints_it(arguments: list[str] = arguments, expected: str = expected) -> bool:
+            done = subprocess.run(arguments, cwd=ROOT, env=images.environment(), capture_output=True, text=True)
             prints_it.last = done.stdout + done.stderr  # type: ignore[attr-defined]
             return done.returncode == 0 and re.search(expected, done.stdout) is not None
 
-        if words[1] in ("create", "delete") or words[3:4] == ["create"]:
-            assert prints_it(), f"{place}: {command}: {prints_it.last}"  # type: ignore[attr-defined]
+        if arguments[1] in ("create", "delete") or arguments[3:4] == ["create"]:
+            assert prints_it(), f"{line}: {command}: {prints_it.last}"  # type: ignore[attr-defined]
         else:
-            eventually(f"{place}: {command} prints {expected}", prints_it)
+            eventually(f"{line}: {command} prints {expected}", prints_it)
 
 
 def _operator(cluster: Cluster) -> str:

@@ -1,4 +1,4 @@
-"""Documents 003 and 004: the plain batch/v1 Jobs, as they are, on real nodes."""
+"""The plain batch/v1 Jobs of documents 003 and 004, unchanged, on real nodes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MFS = Path("/home/work/mfs")
 
 @pytest.fixture
 def shared(images: Cluster, tmp_path: Path) -> Iterator[Path]:
-    """/home/work/mfs of every node is one directory, as if it were a file system on the network."""
+    """One directory mounted at /home/work/mfs on every node, like a network file system."""
     tmp_path.chmod(0o777)
-    made = [place for place in (MFS, *MFS.parents) if not place.exists()]
+    made = [path for path in (MFS, *MFS.parents) if not path.exists()]
     MFS.mkdir(parents=True, exist_ok=True)
     for node in images.nodes:
         node.run("mount", "--bind", str(tmp_path), str(MFS))
@@ -31,13 +31,13 @@ def shared(images: Cluster, tmp_path: Path) -> Iterator[Path]:
     images.kubectl("delete", "-f", str(FILES / "role.yaml"), check=False)
     for node in images.nodes:
         node.run("umount", "--lazy", str(MFS))
-    for place in made:
-        place.rmdir()
+    for path in made:
+        path.rmdir()
 
 
 @pytest.fixture
 def parts(images: Cluster, shared: Path) -> Path:
-    """What document 003's first file makes: the job's directory."""
+    """The job's directory, as the first file of document 003 creates it."""
     images.kubectl("-n", "default", "create", "-f", str(FILES / "pv-pvc.yaml"))
     images.kubectl("-n", "default", "create", "-f", str(FILES / "paddle-data-job.yaml"))
     _complete(images, "paddle-data")
@@ -47,16 +47,16 @@ def parts(images: Cluster, shared: Path) -> Path:
 
 
 def test_the_two_jobs_of_document_003_split_and_train(images: Cluster, parts: Path):
-    """In the namespace that they name; a directory that all nodes see stands in for EFS."""
+    """In the namespace that they name; a directory that all nodes share replaces EFS."""
     images.kubectl("-n", "default", "create", "-f", str(FILES / "paddle-cluster-job.yaml"))
     _complete(images, "paddle-cluster-job")
     looks_as_in_the_documents(parts)
-    said = images.kubectl("-n", "default", "logs", "-l", "job-name=paddle-cluster-job", "--tail=-1").stdout
-    assert re.search(r"pass", said), "the logs also reach kubectl logs"
+    logs = images.kubectl("-n", "default", "logs", "-l", "job-name=paddle-cluster-job", "--tail=-1").stdout
+    assert re.search(r"pass", logs), "the logs also reach kubectl logs"
 
 
-def test_the_two_jobs_of_document_004_say_what_is_wrong_and_train_once_it_is_mended(images: Cluster, shared: Path):
-    """The first file mounts its claim beside OUT_DIR; the second asks for a program that the first does not bring."""
+def test_the_two_jobs_of_document_004_report_what_is_wrong_and_train_once_it_is_fixed(images: Cluster, shared: Path):
+    """The first file does not mount its claim at OUT_DIR; the second needs a program that the first does not copy."""
     images.kubectl("-n", "default", "create", "-f", "-", input=_volume_and_claim("mfs"))
     data = (FILES / "hostpath-data-job.yaml").read_text()
     images.kubectl("-n", "default", "create", "-f", "-", input=data)
@@ -64,14 +64,14 @@ def test_the_two_jobs_of_document_004_say_what_is_wrong_and_train_once_it_is_men
     assert "lies on no volume" in images.kubectl("-n", "default", "logs", "job/paddle-data").stdout
     assert list(shared.iterdir()) == []
     images.kubectl("-n", "default", "delete", "job", "paddle-data")
-    mended = data.replace('mountPath: "/mnt"', "mountPath: /home/work/mfs")
-    images.kubectl("-n", "default", "create", "-f", "-", input=mended)
+    fixed = data.replace('mountPath: "/mnt"', "mountPath: /home/work/mfs")
+    images.kubectl("-n", "default", "create", "-f", "-", input=fixed)
     _complete(images, "paddle-data")
     job = shared / "paddle-cluster-job"
 
     train = ("-n", "default", "create", "-f", str(FILES / "hostpath-cluster-job.yaml"))
     images.kubectl(*train)
-    eventually("a pod says which programs there are", lambda: "there is quick_start" in _said(images))
+    eventually("a pod says which programs there are", lambda: "there is quick_start" in _logs(images))
     images.kubectl("-n", "default", "delete", "job", "paddle-cluster-job", "--cascade=foreground")
     (job / "quick_start").rename(job / "recommendation")
     images.kubectl(*train)
@@ -80,7 +80,7 @@ def test_the_two_jobs_of_document_004_say_what_is_wrong_and_train_once_it_is_men
 
 
 @pytest.mark.full
-def test_an_indexed_job_with_a_headless_service_needs_no_rights(images: Cluster, parts: Path):
+def test_an_indexed_job_with_a_headless_service_needs_no_permissions(images: Cluster, parts: Path):
     images.kubectl("delete", "-f", str(FILES / "role.yaml"))
     images.kubectl("-n", "default", "create", "-f", str(FILES / "paddle-indexed-job.yaml"))
     try:
@@ -89,12 +89,12 @@ def test_an_indexed_job_with_a_headless_service_needs_no_rights(images: Cluster,
         images.kubectl("-n", "default", "delete", "service", "paddle-cluster-job")
     looks_as_in_the_documents(parts)
     for index, pod in enumerate(sorted(_pods(images))):
-        said = images.kubectl("-n", "default", "logs", pod).stdout
-        assert f"trainer {index} read" in said, "the index is the trainer id"
+        log = images.kubectl("-n", "default", "logs", pod).stdout
+        assert f"trainer {index} read" in log, "the index is the trainer id"
 
 
 @pytest.mark.full
-def test_a_pod_is_killed_and_new_pods_go_on_from_the_last_pass(images: Cluster, parts: Path):
+def test_a_pod_is_killed_and_new_pods_continue_from_the_last_pass(images: Cluster, parts: Path):
     job = yaml.safe_load((FILES / "paddle-cluster-job.yaml").read_text())
     job["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "NUM_PASSES", "value": "60"})
     images.kubectl("-n", "default", "create", "-f", "-", input=yaml.safe_dump(job))
@@ -112,7 +112,7 @@ def _volume_and_claim(name: str) -> str:
     return (FILES / "pv-pvc.yaml").read_text().replace("name: efsvol", f"name: {name}")
 
 
-def _said(cluster: Cluster) -> str:
+def _logs(cluster: Cluster) -> str:
     return cluster.kubectl(
         "-n", "default", "logs", "-l", "job-name=paddle-cluster-job", "--tail=-1", check=False
     ).stdout

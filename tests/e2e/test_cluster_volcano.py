@@ -1,4 +1,4 @@
-"""Volcano on the test cluster: a gang waits whole, and runs whole."""
+"""Volcano on the test cluster: the pods of a gang start together or not at all."""
 
 import json
 import time

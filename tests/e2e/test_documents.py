@@ -50,18 +50,18 @@ def test_gpus_and_a_node_selector_are_waited_for(operator: Cluster, cluster_name
 @pytest.mark.full
 @pytest.mark.parametrize("file", ["wide_and_deep_podip.yaml"])
 def test_wide_and_deep_trains(operator: Cluster, cluster_namespace: str, file: str):
-    """As written; the log is followed, as the pods go when the job is complete."""
+    """Unchanged; the log is followed, because the pods are deleted when the job completes."""
     job = submit(operator, cluster_namespace, file)
     job.until(phase="Running")
-    said = job.kubectl("logs", "-f", f"{job.name}-worker-0")
-    assert re.search(r"final auc=0\.[89]", said)
+    log = job.kubectl("logs", "-f", f"{job.name}-worker-0")
+    assert re.search(r"final auc=0\.[89]", log)
     job.until(phase="Completed")
     eventually("the pods are gone", lambda: not job.pods())
 
 
 @pytest.mark.full
 def test_code_and_data_come_from_a_volume(operator: Cluster, cluster_namespace: str, tmp_path: Path):
-    """Document 001, example 5: a hostPath stands in for NFS; the job is as written."""
+    """Document 001, example 5, with a hostPath instead of NFS; the job is unchanged."""
     tmp_path.chmod(0o755)
     shutil.copytree(ROOT / "src/paddlejob/examples/wide_and_deep", tmp_path / "wide_and_deep")
     volume, claim = yaml.safe_load_all((EXAMPLES / "pv-pvc.yaml").read_text())
@@ -80,7 +80,7 @@ def test_code_and_data_come_from_a_volume(operator: Cluster, cluster_namespace: 
 
 
 class _gpus:
-    """An extended resource on nodes stands in for the device plugin's."""
+    """Nodes with an extended resource, as a device plugin would report it."""
 
     def __init__(self, cluster: Cluster, count: dict[str, int]) -> None:
         self._cluster = cluster
@@ -105,7 +105,7 @@ def test_every_example_file_is_run_by_a_test():
 
 
 @pytest.mark.full
-def test_the_same_words_on_a_cluster(operator: Cluster, cluster_namespace: str):
+def test_the_same_verbs_on_a_cluster(operator: Cluster, cluster_namespace: str):
     """pdj submit, get, logs -f, why and delete, on real pods."""
     file = str(EXAMPLES / "wide_and_deep_podip.yaml")
     assert "created" in pdj(operator, "submit", file, "-n", cluster_namespace)

@@ -1,4 +1,4 @@
-"""Real pods, real nodes, real failures: the job completes, or fails with the reason, and nothing is left over."""
+"""Failures of real pods and nodes: the job completes, or fails with a reason, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def long_job(cluster: Cluster, namespace: str, name: str) -> Job:
 
 
 def test_a_node_is_killed_and_the_job_is_rebuilt_elsewhere(operator: Cluster, cluster_namespace: str):
-    """Not the node that runs the operator: that is another story."""
+    """A node that does not run the operator."""
     job = long_job(operator, cluster_namespace, "survivor")
     eventually("it trains", lambda: trains(job))
     doomed = _node_of(operator, job)
@@ -65,7 +65,7 @@ for found in pathlib.Path("/proc").glob("[0-9]*/environ"):
 
 
 def _kill_process(cluster: Cluster, job: Job, pod: str) -> None:
-    """kill -9 from the pod's node, which sees its own processes only."""
+    """kill -9 on the pod's node, which sees only its own processes."""
     name = job.pods()[pod]["spec"]["nodeName"]
     node = next(one for one in cluster.nodes if one.name == name)
     node.run(sys.executable, "-c", KILL % pod)
@@ -85,7 +85,7 @@ def test_a_pod_deleted_by_force_and_a_process_killed(operator: Cluster, cluster_
 
 
 @pytest.mark.full
-def test_a_node_cut_off_and_back_does_no_harm(operator: Cluster, cluster_namespace: str):
+def test_a_node_that_loses_its_network_and_returns_does_no_harm(operator: Cluster, cluster_namespace: str):
     job = long_job(operator, cluster_namespace, "islander")
     eventually("it trains", lambda: trains(job))
     lost = _node_of(operator, job)
@@ -118,7 +118,7 @@ def test_the_operator_is_killed_and_upgraded_while_a_job_runs(operator: Cluster,
 
 
 @pytest.mark.full
-def test_the_api_server_is_away_for_half_a_minute(operator: Cluster, cluster_namespace: str):
+def test_the_api_server_is_down_for_half_a_minute(operator: Cluster, cluster_namespace: str):
     job = long_job(operator, cluster_namespace, "patient")
     pods = {name: pod["metadata"]["uid"] for name, pod in job.pods().items()}
     operator.plane.kill_apiserver()
@@ -132,14 +132,14 @@ def test_the_api_server_is_away_for_half_a_minute(operator: Cluster, cluster_nam
 
 @pytest.mark.full
 def test_logs_are_followed_over_a_connection_that_breaks(operator: Cluster, cluster_namespace: str, tmp_path: Path):
-    """Every line once, though the API server is away in the middle."""
+    """Every line appears once, although the API server restarts in between."""
     counting = "for n in $(seq 1 60); do echo line $n; sleep 0.5; done"
     job = create(operator, cluster_namespace, "talker", ["sh", "-c", counting], policy="Never", workers=1)
     job.until(phase="Running")
     pdj = ClusterPdj(operator.plane, tmp_path)
     with ThreadPoolExecutor(1) as pool:
         followed = pool.submit(pdj.run, "logs", "-f", job.name, "--cluster", "-n", cluster_namespace)
-        eventually("it has something to say", lambda: "line 8\n" in job.log(f"{job.name}-worker-0"))
+        eventually("it has written 8 lines", lambda: "line 8\n" in job.log(f"{job.name}-worker-0"))
         operator.plane.kill_apiserver()
         time.sleep(5)
         operator.plane.start_apiserver()

@@ -1,4 +1,4 @@
-"""Images that are made without Docker run in real pods."""
+"""Images built without Docker run in real pods."""
 
 import json
 from pathlib import Path
@@ -12,20 +12,20 @@ pytestmark = pytest.mark.full
 
 
 def greeting_image(name: str, directory: Path, text: str) -> Image:
-    """A shell below, and above it a layer with one file."""
+    """An image of two layers: busybox, and one file."""
     busybox = directory / "busybox"
     (busybox / "bin").mkdir(parents=True)
     (busybox / "bin/cat").write_bytes(Path("/bin/busybox").read_bytes())
     (busybox / "bin/cat").chmod(0o755)
-    words = directory / "words"
-    words.mkdir()
-    (words / "greeting").write_text(text)
+    files = directory / "files"
+    files.mkdir()
+    (files / "greeting").write_text(text)
     below = layer(busybox, directory / "below.tar")
-    above = layer(words, directory / "above.tar", at="/srv")
+    above = layer(files, directory / "above.tar", at="/srv")
     return Image(name, [below, above], entrypoint=["/bin/cat", "/srv/greeting"], user="65532")
 
 
-def said_by(cluster: Cluster, namespace: str, image: str, policy: str, node: str) -> str:
+def output_of(cluster: Cluster, namespace: str, image: str, policy: str, node: str) -> str:
     container = {"name": "main", "image": image, "imagePullPolicy": policy}
     spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
     document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "cat"}, "spec": spec}
@@ -40,11 +40,11 @@ def test_a_pushed_image_is_pulled_under_the_name_of_a_public_registry(
 ) -> None:
     name = "registry.baidubce.com/paddlejob-test/greeting:pushed"
     cluster.registry.push(greeting_image(name, tmp_path, "from the registry\n"))
-    assert said_by(cluster, cluster_namespace, name, "Always", "node-1") == "from the registry\n"
+    assert output_of(cluster, cluster_namespace, name, "Always", "node-1") == "from the registry\n"
 
 
 def test_an_archive_is_loaded_on_one_node(cluster: Cluster, cluster_namespace: str, tmp_path: Path) -> None:
     name = "docker.io/paddlejob-test/greeting:loaded"
     image = greeting_image(name, tmp_path, "from a file\n")
     cluster.nodes[1].load(archive(image, tmp_path / "image.tar"))
-    assert said_by(cluster, cluster_namespace, name, "Never", "node-2") == "from a file\n"
+    assert output_of(cluster, cluster_namespace, name, "Never", "node-2") == "from a file\n"

@@ -1,4 +1,4 @@
-"""What the operator and training pods may do, on a cluster that enforces it."""
+"""Security of the operator and of training pods, on a cluster that enforces it."""
 
 from __future__ import annotations
 

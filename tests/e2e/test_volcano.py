@@ -23,7 +23,9 @@ def test_the_documents_example_trains_with_the_users_own_pod_group(
     assert job.final("auc")[0] > 0.85
 
 
-def test_a_gang_that_does_not_fit_waits_whole_and_says_so(operator: Cluster, volcano: Volcano, cluster_namespace: str):
+def test_a_gang_that_does_not_fit_waits_as_a_whole_and_reports_it(
+    operator: Cluster, volcano: Volcano, cluster_namespace: str
+):
     job = submit(
         operator,
         cluster_namespace,
@@ -37,7 +39,7 @@ def test_a_gang_that_does_not_fit_waits_whole_and_says_so(operator: Cluster, vol
     job.kubectl("delete", "pdj", "large")
 
 
-def test_a_group_is_made_and_removed_where_the_user_brings_none(
+def test_a_pod_group_is_created_and_removed_if_the_user_has_none(
     operator: Cluster, volcano: Volcano, cluster_namespace: str
 ):
     job = submit(

@@ -1,4 +1,4 @@
-"""What the plain Jobs of documents 003 and 004 leave on the shared volume."""
+"""Checks of the shared volume after the plain Jobs of documents 003 and 004."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def looks_as_in_the_documents(job: Path, program: str = "quick_start", trainers: int = 3) -> None:
-    """The tree, and that the trainers together read every review once."""
+    """Check the directory tree, and that the trainers together read every review once."""
     parts = [str(part) for part in range(trainers)]
     assert {path.name for path in job.iterdir()} >= {*parts, program, "output"}
     output = job / "output"

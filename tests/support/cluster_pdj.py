@@ -1,4 +1,4 @@
-"""The command `pdj` as a user of a cluster types it."""
+"""The command `pdj` as a user of a cluster runs it."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class ClusterPdj:
         path.write_text(yaml.safe_dump_all(documents))
         return str(path)
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self._started([*START, *words])
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self._run([*START, *arguments])
 
-    def plugin(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """As `kubectl pdj`."""
-        return self._started([str(self.kubectl), "pdj", *words])
+    def plugin(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run it as `kubectl pdj`."""
+        return self._run([str(self.kubectl), "pdj", *arguments])
 
-    async def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """For stories in which something else goes on meanwhile."""
-        return await asyncio.to_thread(self.run, *words)
+    async def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run it in a thread, so that the test can go on."""
+        return await asyncio.to_thread(self.run, *arguments)
 
-    def _started(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             env=self.environment,

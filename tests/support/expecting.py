@@ -1,4 +1,4 @@
-"""Waiting for a status, for stages of every kind."""
+"""Waiting for a status on any stage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROLES = ("ps", "worker", "heter")
 
 
 def shown(status: dict[str, Any], field: str) -> Any:
-    """A field of a status; worker_ready is status.worker.ready. What is absent is zero or empty."""
+    """A field of a status; worker_ready means status.worker.ready."""
     role, _, rest = field.partition("_")
     if role in ROLES and rest:
         return (status.get(role) or {}).get(rest)
@@ -19,6 +19,7 @@ def shown(status: dict[str, Any], field: str) -> Any:
 
 
 def matches(status: dict[str, Any], expected: dict[str, Any]) -> bool:
+    """Whether the status has the expected fields; an absent field counts as zero or empty."""
     return all((shown(status, field) or type(value)()) == value for field, value in expected.items())
 
 

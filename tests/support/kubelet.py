@@ -1,4 +1,4 @@
-"""A kubelet's part of a pod's life, played against a real API server: only what it would write to the pod's status."""
+"""A fake kubelet against a real API server: it writes pod statuses as a kubelet would, and runs nothing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ POLL = 0.1
 
 
 class Kubelet:
-    """Gives pods addresses, holds them until their environment is there, runs them, and lets them go when deleted.
+    """Gives pods addresses, starts them once their environment exists, and removes them when they are deleted.
 
-    `hold` names pods that get no status at all; `plans` are exits that a pod makes as soon as it runs.
+    Pods named in `hold` keep the status they have.
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.hold: set[str] = set()
         self.frozen = False
-        self._looking = asyncio.Lock()
+        self._syncing = asyncio.Lock()
         self._client = client
         self._namespace = namespace
         self._addresses = itertools.count(1)
@@ -39,8 +39,8 @@ class Kubelet:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def freeze(self) -> None:
-        """Touch no pod from now on; what was under way has ended then."""
-        async with self._looking:
+        """Write no pod status from now on; returns when the writes in progress are done."""
+        async with self._syncing:
             self.frozen = True
 
     async def pods(self) -> list[Object]:
@@ -50,13 +50,13 @@ class Kubelet:
         return await self._client.get(PODS, name, self._namespace)
 
     async def exit(self, name: str, code: int, *, reason: str = "", message: str = "") -> None:
-        """The training container ends."""
-        ended = {"exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"), "message": message}
+        """End the training container."""
+        terminated = {"exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"), "message": message}
         phase = "Succeeded" if code == 0 else "Failed"
-        await self.write(name, {"phase": phase, **_state(await self.pod(name), {"terminated": ended})})
+        await self.write(name, {"phase": phase, **_state(await self.pod(name), {"terminated": terminated})})
 
     async def fail(self, name: str, reason: str, message: str, condition: str = "") -> None:
-        """The pod as a whole is ended from outside."""
+        """Fail the whole pod, as an eviction does."""
         status: Object = {"phase": "Failed", "reason": reason, "message": message}
         if condition:
             status["conditions"] = [
@@ -65,12 +65,12 @@ class Kubelet:
         await self.write(name, status)
 
     async def wait_with(self, name: str, reason: str, message: str) -> None:
-        """The training container cannot start."""
+        """Report that the training container cannot start."""
         pod = await self.pod(name)
         self.hold.add(name)
         await self.write(name, _state(pod, {"waiting": {"reason": reason, "message": message}}))
 
-    async def not_placed(self, name: str, message: str) -> None:
+    async def unschedulable(self, name: str, message: str) -> None:
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
         self.hold.add(name)
         await self.write(name, {"conditions": [condition]})
@@ -82,8 +82,8 @@ class Kubelet:
         while True:
             if not self.frozen:
                 try:
-                    async with self._looking:
-                        await self._look()
+                    async with self._syncing:
+                        await self._sync()
                 except (ApiError, OSError):
                     pass
                 except Exception as error:
@@ -91,15 +91,15 @@ class Kubelet:
                         raise
             await asyncio.sleep(POLL)
 
-    async def _look(self) -> None:
+    async def _sync(self) -> None:
         environments = {one["metadata"]["name"] for one in await self._client.list(CONFIGMAPS, self._namespace)}
         for pod in await self.pods():
             try:
-                await self._move_on(pod, environments)
+                await self._sync_pod(pod, environments)
             except (NotFound, Conflict):
                 continue
 
-    async def _move_on(self, pod: Object, environments: set[str]) -> None:
+    async def _sync_pod(self, pod: Object, environments: set[str]) -> None:
         name, status = pod["metadata"]["name"], pod.get("status") or {}
         if pod["metadata"].get("deletionTimestamp"):
             await self._client.delete(PODS, name, self._namespace, grace_seconds=0)
@@ -122,7 +122,7 @@ class Kubelet:
 
 
 def _state(pod: Object, state: Object) -> Object:
-    """All containers of the pod in one state."""
+    """A status with all containers of the pod in one state."""
     return {
         "containerStatuses": [
             {

@@ -1,4 +1,4 @@
-"""Jobs on a real cluster, in few words."""
+"""Submitting and watching jobs on a real cluster."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ QUICK = {
         for taint in ("not-ready", "unreachable")
     ],
 }
-"""A lost node is given up after seconds, where the default is a minute."""
+"""Pods leave a lost node after seconds instead of the default five minutes."""
 
 
 def eventually(what: str, condition: Callable[[], Any], patience: float = PATIENCE) -> Any:
-    """The first answer of `condition` that is true."""
+    """Poll `condition` and return its first true result."""
     ends = time.monotonic() + patience
     while True:
-        answer = condition()
-        if answer:
-            return answer
+        result = condition()
+        if result:
+            return result
         assert time.monotonic() < ends, f"not within {patience:.0f} s: {what}"
         time.sleep(0.3)
 
@@ -77,15 +77,15 @@ class Job:
         return self.kubectl("logs", pod, check=False)
 
     def final(self, metric: str, worker: int = 0) -> tuple[float, float]:
-        """A metric in the end, and that of the untrained model, as the worker's log says."""
-        said = self.log(f"{self.name}-worker-{worker}")
-        found = re.search(rf"final .*?\b{metric}=([\d.]+).*?untrained_{metric}=([\d.]+)", said)
-        assert found, said[-2000:]
+        """A metric of the trained and of the untrained model, from the worker's log."""
+        log = self.log(f"{self.name}-worker-{worker}")
+        found = re.search(rf"final .*?\b{metric}=([\d.]+).*?untrained_{metric}=([\d.]+)", log)
+        assert found, log[-2000:]
         return float(found[1]), float(found[2])
 
 
 def submit(cluster: Access, namespace: str, file: str | Path, **changes: Any) -> Job:
-    """Create the objects of a file; `changes` are made to the spec of its job."""
+    """Create the objects of a file, with `changes` made to the spec of its job."""
     path = EXAMPLES / file if isinstance(file, str) else file
     if not changes:
         cluster.kubectl("-n", namespace, "create", "-f", str(path))

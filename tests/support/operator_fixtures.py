@@ -1,4 +1,4 @@
-"""Fixtures of the tiers that run the operator: installed as deploy/v1 says, run as the service account it names."""
+"""Fixtures for tests that run the operator with the manifests and the service account of deploy/v1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACCOUNT = ("paddle-system", "paddle-controller-manager")
 
 
 def install(plane: ControlPlane) -> None:
-    """The CRD and everything that operator.yaml brings; no Deployment runs here, as there are no nodes."""
+    """Create the CRD and the objects of operator.yaml; without nodes, the Deployment does not run."""
     plane.kubectl("create", "-f", str(ROOT / "deploy/v1/crd.yaml"))
     plane.kubectl("create", "-f", str(ROOT / "deploy/v1/operator.yaml"))
     ends = time.monotonic() + 60
@@ -42,7 +42,7 @@ def operator_kubeconfig(installed: ControlPlane) -> Path:
 
 @pytest.fixture(scope="session")
 def operator(operator_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
-    """One operator for all tests that do not harm it."""
+    """One operator for all tests that do not kill it."""
     log = tmp_path_factory.mktemp("operator") / "log"
     with OperatorProcess(operator_kubeconfig, log) as process:
         process.until_ready()
@@ -57,8 +57,8 @@ async def admin(installed: ControlPlane) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def kubelet(admin: Client, namespace: str) -> AsyncIterator[Kubelet]:
-    async with Kubelet(admin, namespace) as played:
-        yield played
+    async with Kubelet(admin, namespace) as kubelet:
+        yield kubelet
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The operator as users run it: a process of its own, with a kubeconfig."""
+"""The operator as a process with a kubeconfig."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def free_port() -> int:
 
 
 class OperatorProcess:
-    """`pdj operator` until stopped; its log is a file."""
+    """`pdj operator` with its log in a file."""
 
     def __init__(self, kubeconfig: Path, log: Path, *options: str) -> None:
         self.log = log
@@ -47,7 +47,7 @@ class OperatorProcess:
             )
 
     def stop(self) -> int | None:
-        """End it as a cluster would; 0 is a clean end."""
+        """Stop it as a kubelet would; returns its exit code."""
         if self._process is None:
             return None
         self._process.send_signal(signal.SIGCONT)
@@ -63,11 +63,11 @@ class OperatorProcess:
         self._process.kill()
         self._process.wait()
 
-    def freeze(self) -> None:
+    def suspend(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
-    def thaw(self) -> None:
+    def resume(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
@@ -80,10 +80,10 @@ class OperatorProcess:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def ask(self, path: str) -> str:
+    def get(self, path: str) -> str:
         port = self.metrics_port if path == "/metrics" else self.health_port
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
-            text: str = answer.read().decode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+            text: str = response.read().decode()
             return text
 
     def until_ready(self, seconds: float = 60) -> None:
@@ -91,7 +91,7 @@ class OperatorProcess:
         while time.monotonic() < ends:
             assert self.running, self.log.read_text()
             try:
-                if self.ask("/readyz") == "ok":
+                if self.get("/readyz") == "ok":
                     return
             except OSError:
                 time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""A stage on a real API server: the operator decides, a played kubelet moves the pods."""
+"""A stage on a real API server, with a real operator and a fake kubelet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from paddlejob.errors import NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 from tests.support import expecting
 from tests.support.builders import document
 from tests.support.kubelet import Kubelet
@@ -52,7 +52,7 @@ class OperatorStage:
         await self.kubelet.exit(pod, code, message=message)
 
     async def environment(self, pod: str) -> dict[str, str]:
-        """As the kubelet would compute it."""
+        """The environment that a kubelet would compute."""
         found = await self.client.get(PODS, pod, self.namespace)
         container = found["spec"]["containers"][0]
         config = await self.client.get(CONFIGMAPS, container["envFrom"][0]["configMapRef"]["name"], self.namespace)

@@ -1,16 +1,16 @@
-"""The PaddleJobs inside the product documents, for those who have them beside the repository."""
+"""The PaddleJobs in the product documents, which may be next to the repository."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
-ABSENT = f"the product documents are not beside the repository ({SEEDS.parent.name}/{SEEDS.name})"
+ABSENT = f"the product documents are not next to the repository ({SEEDS.parent.name}/{SEEDS.name})"
 GROUP = "apiVersion: batch.paddlepaddle.org/v1"
 
 
 def seed_jobs() -> list[tuple[str, str]]:
-    """Every PaddleJob as (document:line, YAML text): its lines unchanged but for the document's indentation."""
+    """Every PaddleJob as (document:line, YAML text), unchanged except for the document's indentation."""
     return [job for document in sorted(SEEDS.glob("*.txt")) for job in _jobs_in(document)]
 
 
@@ -21,7 +21,7 @@ def _jobs_in(document: Path) -> list[tuple[str, str]]:
 
 
 def _yaml_from(lines: list[str], start: int) -> str:
-    """The text from `apiVersion` to the end of the block: a fence, the next document in it, or text further left."""
+    """The text from `apiVersion` to the end of its block: a fence, `---`, or text with less indentation."""
     margin = lines[start].index("apiVersion")
     taken: list[str] = []
     for line in lines[start:]:

@@ -1,5 +1,5 @@
-"""A small asynchronous Kubernetes client: credentials, requests, watch, cache, lease and events.
+"""A small asynchronous Kubernetes client: credentials, requests, watches, informers, leader election and events.
 
-What belongs here would be useful to any controller. Nothing in this room knows what a PaddleJob is.
-Objects are plain dicts, as the API server writes them.
+Any controller could use this package; nothing in it knows what a PaddleJob is. The parts have the names that client-go
+gives them. Objects are plain dicts, as the API server returns them.
 """

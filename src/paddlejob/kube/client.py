@@ -12,45 +12,44 @@ import orjson
 
 from paddlejob.errors import Gone, Unreachable
 from paddlejob.kube.access import Access
-from paddlejob.kube.answers import error_of
+from paddlejob.kube.api_errors import api_error
 from paddlejob.kube.resource import Object, Objects, Resource
 from paddlejob.kube.transport import Observe, Request, Transport
 
 PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-# The server sends a bookmark about every minute, so a longer silence is a dead connection.
-LONGEST_SILENCE = 150.0
+# The server sends a bookmark about every minute, so a longer pause means a dead connection.
+WATCH_IDLE_SECONDS = 150.0
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
-# What has no kind of its own: the version of the server and the lists of what it serves.
+# For paths that belong to no resource: the server's version and its discovery documents.
 SERVER = Resource("", "", "server", namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a list, and the resource version at which the whole list was taken."""
+    """A page of a list, and the resource version of the whole list."""
 
     items: list[Object]
     version: str
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One line of a watch; `type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
+class WatchEvent:
+    """One event of a watch; `type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
 
     type: str
     object: Object
 
 
 class Client:
-    """One API server, open inside `async with`. Every error is of the tree in paddlejob.errors.
+    """A client of one API server, open inside `async with`. It raises only errors of the tree in paddlejob.errors.
 
-    We set no limit on requests: the server's 429 and Retry-After are obeyed instead. While `may_write` says
-    no, every write raises NotLeader before it is sent; the client that a lease itself uses has none.
-    `observe(verb, resource, code, seconds)` hears of every exchange; code 0 is no answer.
+    There is no client-side rate limit: the server's 429 and Retry-After are obeyed instead. While `may_write` returns
+    False, every write raises NotLeader before it is sent; the client that elects the leader has no `may_write`.
+    `observe(verb, resource, code)` is called after every request; code 0 means no response.
     """
 
     def __init__(
@@ -84,12 +83,12 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
     ) -> Objects:
-        """All objects of a namespace, or of the cluster, as of one moment."""
+        """All objects of a namespace, or of the cluster, as of one resource version."""
         try:
-            return await self._gathered(resource, namespace, label_selector, field_selector, PAGE)
+            return await self._all_pages(resource, namespace, label_selector, field_selector, PAGE)
         except Gone:
-            # The snapshot was compacted between two pages; a list in one piece cannot suffer that.
-            return await self._gathered(resource, namespace, label_selector, field_selector, 0)
+            # The list was compacted between two pages; that cannot happen to a list in one page.
+            return await self._all_pages(resource, namespace, label_selector, field_selector, 0)
 
     async def pages(
         self,
@@ -100,15 +99,15 @@ class Client:
         field_selector: str = "",
         size: int = PAGE,
     ) -> AsyncGenerator[Page, None]:
-        """A consistent list in pages, so that a long one is never in memory at once; size 0 is one page."""
-        params = _chosen(label_selector, field_selector)
+        """A consistent list in pages, so that a long one is never in memory at once; size 0 means one page."""
+        params = _selectors(label_selector, field_selector)
         if size:
             params["limit"] = str(size)
         path = resource.collection(namespace)
         while True:
-            answer = await self._do(Request("list", resource, "GET", path, dict(params)))
-            metadata = answer["metadata"]
-            yield Page(answer.get("items") or [], metadata["resourceVersion"])
+            page = await self._do(Request("list", resource, "GET", path, dict(params)))
+            metadata = page["metadata"]
+            yield Page(page.get("items") or [], metadata["resourceVersion"])
             if not metadata.get("continue"):
                 return
             params["continue"] = metadata["continue"]
@@ -122,23 +121,23 @@ class Client:
         label_selector: str = "",
         seconds: int = 300,
         opened: Callable[[], None] = lambda: None,
-    ) -> AsyncGenerator[Change, None]:
-        """The changes after `version` until the server ends the stream; Gone where that is too old.
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """The events after `version` until the server ends the stream; raises Gone if that version is too old.
 
-        `opened` is called when the server has accepted the watch, which may be long before the first change.
-        Who stops reading early closes it (contextlib.aclosing), else its connection stays open.
+        `opened` is called when the server has accepted the watch, which may be long before the first event.
+        Close the generator (contextlib.aclosing) to stop early, or its connection stays open.
         """
-        params = _chosen(label_selector, "") | {
+        params = _selectors(label_selector, "") | {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
             "timeoutSeconds": str(seconds),
         }
         request = Request("watch", resource, "GET", resource.collection(namespace), params)
-        async with aclosing(self._transport.lines(request, idle=LONGEST_SILENCE, opened=opened)) as lines:
+        async with aclosing(self._transport.lines(request, idle=WATCH_IDLE_SECONDS, opened=opened)) as lines:
             async for line in lines:
                 if line:
-                    yield _change(line, request)
+                    yield _watch_event(line, request)
 
     async def lines(
         self,
@@ -148,7 +147,7 @@ class Client:
         subresource: str,
         params: dict[str, str] | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """The lines of a subresource that is text, as they come: `log` of a pod. Close it to end it early."""
+        """The lines of a text subresource as they arrive, such as a pod's `log`. Close the generator to stop early."""
         path = resource.item(name, namespace, subresource)
         request = Request("get", resource, "GET", path, params or {})
         async with aclosing(self._transport.lines(request)) as lines:
@@ -156,11 +155,11 @@ class Client:
                 yield line
 
     async def read(self, path: str) -> Object:
-        """What the server says of itself, such as /version or /apis/apps/v1."""
+        """A document of the server about itself, such as /version or /apis/apps/v1."""
         return await self._do(Request("get", SERVER, "GET", path))
 
     async def create(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
-        """With `dry_run` the server checks everything and stores nothing."""
+        """Create an object; with `dry_run` the server validates it and stores nothing."""
         path = resource.collection(_namespace(resource, obj))
         params = {"dryRun": "All"} if dry_run else {}
         return await self._do(Request("create", resource, "POST", path, params, orjson.dumps(obj)))
@@ -168,17 +167,17 @@ class Client:
     async def apply(
         self, resource: Resource, obj: Object, *, manager: str, force: bool = False, dry_run: bool = False
     ) -> Object:
-        """Create the object, or change it to have every field of `obj`, and none that `manager` set before.
+        """Server-side apply: create or update the object, and remove fields that `manager` no longer sets.
 
-        Without `force`, a field that another manager holds with another value is a Conflict.
+        Without `force`, a field that another manager owns with another value is a Conflict.
         """
         path = resource.item(obj["metadata"]["name"], _namespace(resource, obj))
         params = {"fieldManager": manager, "force": str(force).lower()} | ({"dryRun": "All"} if dry_run else {})
-        # JSON is YAML, and the only form that keeps every value as it is.
+        # JSON is YAML, and keeps every value as it is.
         return await self._do(Request("apply", resource, "PATCH", path, params, orjson.dumps(obj), APPLY_PATCH))
 
     async def replace(self, resource: Resource, obj: Object, *, subresource: str = "") -> Object:
-        """Write the whole object; with a resourceVersion in it, only over that version (else Conflict)."""
+        """Replace the whole object; if it has a resourceVersion that is not the current one, that is a Conflict."""
         path = resource.item(obj["metadata"]["name"], _namespace(resource, obj), subresource)
         return await self._do(Request("update", resource, "PUT", path, body=orjson.dumps(obj)))
 
@@ -190,14 +189,13 @@ class Client:
         resource: Resource,
         name: str,
         namespace: str | None,
-        changes: Object | Objects,
+        changes: Object,
         *,
         subresource: str = "",
     ) -> Object:
-        """A merge patch where `changes` is a dict, a JSON patch where it is a list of operations."""
+        """Change some fields by a JSON merge patch; None removes a field."""
         path = resource.item(name, namespace, subresource)
-        kind = JSON_PATCH if isinstance(changes, list) else MERGE_PATCH
-        request = Request("patch", resource, "PATCH", path, body=orjson.dumps(changes), content_type=kind)
+        request = Request("patch", resource, "PATCH", path, body=orjson.dumps(changes), content_type=MERGE_PATCH)
         return await self._do(request)
 
     async def delete(
@@ -210,7 +208,7 @@ class Client:
         grace_seconds: int | None = None,
         propagation: Propagation | None = None,
     ) -> Object:
-        """Delete an object; with `uid`, only that very one (else Conflict). Returns the server's answer."""
+        """Delete an object and return the response; if its uid is not `uid`, that is a Conflict."""
         options: Object = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if uid:
             options["preconditions"] = {"uid": uid}
@@ -221,7 +219,7 @@ class Client:
         path = resource.item(name, namespace)
         return await self._do(Request("delete", resource, "DELETE", path, body=orjson.dumps(options)))
 
-    async def _gathered(
+    async def _all_pages(
         self, resource: Resource, namespace: str | None, labels: str, fields: str, size: int
     ) -> Objects:
         pages = self.pages(resource, namespace, label_selector=labels, field_selector=fields, size=size)
@@ -231,9 +229,9 @@ class Client:
         return _object(await self._transport.exchange(request), request)
 
 
-def _chosen(label_selector: str, field_selector: str) -> dict[str, str]:
-    chosen = {"labelSelector": label_selector, "fieldSelector": field_selector}
-    return {name: value for name, value in chosen.items() if value}
+def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
+    selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {name: value for name, value in selectors.items() if value}
 
 
 def _namespace(resource: Resource, obj: Object) -> str | None:
@@ -247,14 +245,14 @@ def _namespace(resource: Resource, obj: Object) -> str | None:
 
 def _object(body: bytes, request: Request) -> Object:
     try:
-        answer: Object = orjson.loads(body)
-    except orjson.JSONDecodeError as fault:
-        raise Unreachable(f"{request}: the answer is not JSON ({fault}); is a proxy in between?") from fault
-    return answer
+        obj: Object = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Unreachable(f"{request}: the response is not JSON ({error}); is there a proxy in between?") from error
+    return obj
 
 
-def _change(line: bytes, request: Request) -> Change:
+def _watch_event(line: bytes, request: Request) -> WatchEvent:
     event = _object(line, request)
     if event["type"] == "ERROR":
-        raise error_of(500, orjson.dumps(event["object"]), {}, str(request))
-    return Change(event["type"], event["object"])
+        raise api_error(500, orjson.dumps(event["object"]), {}, str(request))
+    return WatchEvent(event["type"], event["object"])

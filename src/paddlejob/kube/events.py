@@ -15,50 +15,49 @@ from paddlejob.errors import KubeError, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import EVENTS, Object, Resource
 
-SAME_SECONDS = 600.0
-MOST_WAITING = 1000
-MOST_REMEMBERED = 4096
-MOST_CHARACTERS = 1024
+AGGREGATION_SECONDS = 600.0
+MAX_PENDING = 1000
+MAX_REMEMBERED = 4096
+MAX_CHARACTERS = 1024
 
 log = logging.getLogger(__name__)
 
-Kind = Literal["Normal", "Warning"]
+EventType = Literal["Normal", "Warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What makes two events the same one."""
+class EventKey:
+    """The fields that make two events the same."""
 
     resource: Resource
     namespace: str
     name: str
     uid: str
-    kind: Kind
+    event_type: EventType
     reason: str
     message: str
 
 
 @dataclass(slots=True)
-class Sent:
+class WrittenEvent:
+    """An Event object that was created, whose count may grow."""
+
     name: str
     count: int
     at: float
 
 
-class Recorder:
-    """Writes events in the background, while `run()` runs. The same one within 10 minutes raises its count.
+class EventRecorder:
+    """Writes events in the background while `run()` runs; one that repeats within 10 minutes raises its count.
 
-    `record` never waits and never raises. Where a thousand wait to be written, further ones are dropped and
-    counted in `dropped`.
+    `record` never waits and never raises. While a thousand events are pending, further ones are dropped.
     """
 
-    def __init__(self, client: Client, component: str, instance: str = "") -> None:
-        self.dropped = 0
+    def __init__(self, client: Client, component: str) -> None:
         self._client = client
         self._component = component
-        self._instance = instance or component
-        self._waiting: dict[Said, int] = {}
-        self._sent: OrderedDict[Said, Sent] = OrderedDict()
+        self._pending: dict[EventKey, int] = {}
+        self._written: OrderedDict[EventKey, WrittenEvent] = OrderedDict()
         self._wake = asyncio.Event()
 
     def record(
@@ -68,88 +67,88 @@ class Recorder:
         name: str,
         uid: str,
         *,
-        kind: Kind = "Normal",
+        event_type: EventType = "Normal",
         reason: str,
         message: str,
     ) -> None:
-        """Say something about an object; `reason` is one word in CamelCase."""
-        said = Said(resource, namespace, name, uid, kind, reason, _cut(message))
-        if said not in self._waiting and len(self._waiting) >= MOST_WAITING:
-            self.dropped += 1
+        """Record an event about an object; `reason` is one word in CamelCase."""
+        key = EventKey(resource, namespace, name, uid, event_type, reason, _truncated(message))
+        if key not in self._pending and len(self._pending) >= MAX_PENDING:
+            log.warning("event %s about %s/%s dropped: too many events are pending", reason, namespace, name)
             return
-        self._waiting[said] = self._waiting.get(said, 0) + 1
+        self._pending[key] = self._pending.get(key, 0) + 1
         self._wake.set()
 
     async def run(self) -> None:
-        """Write what was recorded, until cancelled."""
+        """Write recorded events until cancelled."""
         while True:
             await self._wake.wait()
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all that waits now."""
+        """Write all pending events now."""
         self._wake.clear()
-        while self._waiting:
-            said = next(iter(self._waiting))
-            times = self._waiting.pop(said)
+        while self._pending:
+            key = next(iter(self._pending))
+            times = self._pending.pop(key)
             try:
-                await self._write(said, times)
-            except KubeError as fault:
-                self.dropped += times
-                log.warning("event %s about %s/%s is lost: %s", said.reason, said.namespace, said.name, fault)
+                await self._write(key, times)
+            except KubeError as error:
+                log.warning("event %s about %s/%s is lost: %s", key.reason, key.namespace, key.name, error)
             except Exception:
-                self.dropped += times
-                log.exception("event %s about %s/%s is lost", said.reason, said.namespace, said.name)
+                log.exception("event %s about %s/%s is lost", key.reason, key.namespace, key.name)
 
-    async def _write(self, said: Said, times: int) -> None:
-        before = self._sent.get(said)
-        if before and time.monotonic() - before.at < SAME_SECONDS and await self._count_up(said, before, times):
+    async def _write(self, key: EventKey, times: int) -> None:
+        known = self._written.get(key)
+        recent = known and time.monotonic() - known.at < AGGREGATION_SECONDS
+        if known and recent and await self._raise_count(key, known, times):
             return
-        event = self._event(said, times)
+        event = self._event(key, times)
         await self._client.create(EVENTS, event)
-        self._sent.pop(said, None)
-        self._sent[said] = Sent(event["metadata"]["name"], times, time.monotonic())
-        if len(self._sent) > MOST_REMEMBERED:
-            self._sent.popitem(last=False)
+        self._written.pop(key, None)
+        self._written[key] = WrittenEvent(event["metadata"]["name"], times, time.monotonic())
+        if len(self._written) > MAX_REMEMBERED:
+            self._written.popitem(last=False)
 
-    async def _count_up(self, said: Said, before: Sent, times: int) -> bool:
-        changes = {"count": before.count + times, "lastTimestamp": _now()}
+    async def _raise_count(self, key: EventKey, known: WrittenEvent, times: int) -> bool:
+        """Returns False if the event no longer exists."""
+        changes = {"count": known.count + times, "lastTimestamp": _now()}
         try:
-            await self._client.patch(EVENTS, before.name, said.namespace or "default", changes)
+            await self._client.patch(EVENTS, known.name, key.namespace or "default", changes)
         except NotFound:
             return False
-        before.count += times
-        before.at = time.monotonic()
+        known.count += times
+        known.at = time.monotonic()
         return True
 
-    def _event(self, said: Said, times: int) -> Object:
+    def _event(self, key: EventKey, times: int) -> Object:
         now = _now()
-        namespace = said.namespace or "default"
+        namespace = key.namespace or "default"
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{said.name[:200]}.{uuid.uuid4().hex[:16]}", "namespace": namespace},
+            "metadata": {"name": f"{key.name[:200]}.{uuid.uuid4().hex[:16]}", "namespace": namespace},
             "involvedObject": {
-                "apiVersion": said.resource.api_version,
-                "kind": said.resource.kind,
-                "namespace": said.namespace,
-                "name": said.name,
-                "uid": said.uid,
+                "apiVersion": key.resource.api_version,
+                "kind": key.resource.kind,
+                "namespace": key.namespace,
+                "name": key.name,
+                "uid": key.uid,
             },
-            "type": said.kind,
-            "reason": said.reason,
-            "message": said.message,
+            "type": key.event_type,
+            "reason": key.reason,
+            "message": key.message,
             "count": times,
             "firstTimestamp": now,
             "lastTimestamp": now,
             "source": {"component": self._component},
             "reportingComponent": self._component,
-            "reportingInstance": self._instance,
+            "reportingInstance": self._component,
         }
 
 
-def _cut(message: str) -> str:
-    return message if len(message) <= MOST_CHARACTERS else message[: MOST_CHARACTERS - 3] + "..."
+def _truncated(message: str) -> str:
+    return message if len(message) <= MAX_CHARACTERS else message[: MAX_CHARACTERS - 3] + "..."
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""Kubeconfig files, read by the official client library; credential plugins are run by it too."""
+"""Kubeconfig files, read by the official client library, which also runs credential plugins."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from paddlejob.errors import NoCredentials
-from paddlejob.kube.access import REREAD_SECONDS, Access, Grant, client_tls
+from paddlejob.kube.access import REREAD_SECONDS, Access, Credential, client_tls
 
-EARLY_SECONDS = 60.0
+RENEW_BEFORE_SECONDS = 60.0
 
 
 def from_kubeconfig(paths: str, context: str | None = None) -> Access:
-    """Access by kubeconfig: one path, or a list as in KUBECONFIG, where the first to say a thing wins."""
-    chosen = _Chosen(paths, context)
-    settings, grant = chosen.load()
+    """Access by kubeconfig: one path, or a list as in KUBECONFIG, where the first file to set a value wins."""
+    chosen = _Context(paths, context)
+    settings, credential = chosen.load()
     tls = None
     if settings.host.startswith("https:"):
         tls = client_tls(
@@ -32,24 +32,24 @@ def from_kubeconfig(paths: str, context: str | None = None) -> Access:
             verify=settings.verify_ssl,
         )
 
-    def fetch() -> Grant:
-        settings, grant = _Chosen(paths, context).load()
+    def fetch() -> Credential:
+        settings, credential = _Context(paths, context).load()
         if tls and settings.cert_file:
-            _change_certificate(tls, settings.cert_file, settings.key_file)
-        return grant
+            _replace_certificate(tls, settings.cert_file, settings.key_file)
+        return credential
 
     return Access(
         settings.host,
         namespace=chosen.namespace,
         tls=tls,
         fetch=fetch,
-        grant=grant,
+        credential=credential,
         server_name=settings.tls_server_name,
         proxy=chosen.proxy(settings.host),
     )
 
 
-class _Chosen:
+class _Context:
     """One context of the merged files."""
 
     def __init__(self, paths: str, context: str | None) -> None:
@@ -59,10 +59,10 @@ class _Chosen:
         try:
             merger: Any = KubeConfigMerger(paths)  # type: ignore[no-untyped-call]
             if merger.config is None:
-                raise NoCredentials(f"{paths}: no such file; set KUBECONFIG or --kubeconfig to one that is there")
+                raise NoCredentials(f"{paths}: no such file; set KUBECONFIG or --kubeconfig to one that exists")
             name = context or _first_current_context(merger.config_files)
             if not name:
-                raise NoCredentials(f"{paths}: has no current-context; choose one with --context")
+                raise NoCredentials(f"{paths}: no current-context is set; choose one with --context")
             self._loader: Any = KubeConfigLoader(  # type: ignore[no-untyped-call]
                 merger.config, active_context=name, config_base_path=None
             )
@@ -71,52 +71,52 @@ class _Chosen:
             self._cluster = _named(merger.config.value["clusters"], self._context["cluster"], "cluster")
         except NoCredentials:
             raise
-        except Exception as fault:
-            # The library raises whatever a malformed file makes it stumble over.
-            raise _unusable(paths, fault) from fault
+        except Exception as error:
+            # The library raises many kinds of errors on a malformed file.
+            raise _unusable(paths, error) from error
 
     @property
     def namespace(self) -> str:
         return str(self._context.get("namespace") or "default")
 
     def proxy(self, server: str) -> str | None:
-        """The one of the file, else the environment's, as for kubectl; loopback needs none."""
+        """The proxy of the file, else that of the environment, as kubectl does; none for loopback."""
         proxy: str | None = self._cluster.get("proxy-url")
         host = urlsplit(server).hostname or ""
         if proxy is None and not _is_loopback(host) and not proxy_bypass(host):
             proxy = getproxies().get(urlsplit(server).scheme)
         if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-            raise NoCredentials(f"{self.paths}: the proxy {proxy} cannot be used; give one that speaks http")
+            raise NoCredentials(f"{self.paths}: the proxy {proxy} is not supported; use an http or https proxy")
         return proxy or None
 
-    def load(self) -> tuple[Any, Grant]:
-        """The library's settings and a grant; runs the credential plugin where there is one."""
+    def load(self) -> tuple[Any, Credential]:
+        """The library's settings and a credential; runs the credential plugin if there is one."""
         from kubernetes.client import Configuration
 
         settings: Any = Configuration()
-        with _library_faults() as faults:
+        with _library_errors() as errors:
             try:
                 self._loader.load_and_set(settings)
-            except Exception as fault:
-                raise _unusable(self.paths, fault) from fault
+            except Exception as error:
+                raise _unusable(self.paths, error) from error
         header = str(settings.api_key.get("BearerToken", "")).strip()
         plugin = self._user.get("exec")
         if plugin and not header and not settings.cert_file:
-            raise NoCredentials(_plugin_fault(self.paths, plugin, faults))
-        return settings, Grant(header, self._good_until())
+            raise NoCredentials(_plugin_failure(self.paths, plugin, errors))
+        return settings, Credential(header, self._expires_at())
 
-    def _good_until(self) -> float:
+    def _expires_at(self) -> float:
         expiry: datetime | None = getattr(self._loader, "expiry", None)
         if expiry is not None:
             left = (expiry - datetime.now(UTC)).total_seconds()
-            return time.monotonic() + max(1.0, left - min(EARLY_SECONDS, left / 4))
+            return time.monotonic() + max(1.0, left - min(RENEW_BEFORE_SECONDS, left / 4))
         if self._user.get("tokenFile"):
             return time.monotonic() + REREAD_SECONDS
-        return Grant("").good_until
+        return Credential("").expires_at
 
 
 def _first_current_context(files: dict[str, Any]) -> str:
-    """As kubectl reads a list of files; the library takes the last."""
+    """Of the first file that has one, as kubectl does; the library takes the last."""
     return next((str(file["current-context"]) for file in files.values() if file.get("current-context")), "")
 
 
@@ -129,39 +129,39 @@ def _named(nodes: list[Any], name: str | None, field: str) -> dict[str, Any]:
     return next(found, None) or {}
 
 
-def _change_certificate(tls: ssl.SSLContext, cert_file: str, key_file: str) -> None:
-    """New connections use the new certificate."""
+def _replace_certificate(tls: ssl.SSLContext, cert_file: str, key_file: str) -> None:
+    """Use the new certificate for new connections."""
     try:
         tls.load_cert_chain(cert_file, key_file)
-    except (OSError, ssl.SSLError) as fault:
-        raise NoCredentials(f"the new client certificate cannot be used: {fault}") from fault
+    except (OSError, ssl.SSLError) as error:
+        raise NoCredentials(f"the new client certificate cannot be loaded: {error}") from error
 
 
 @contextmanager
-def _library_faults() -> Iterator[list[str]]:
-    """What the library logs about a plugin that fails, which it does instead of raising."""
-    faults: list[str] = []
+def _library_errors() -> Iterator[list[str]]:
+    """Collect what the library logs about a plugin that fails; it does not raise."""
+    errors: list[str] = []
     thread = threading.get_ident()
 
     class Collect(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if record.thread == thread:
-                faults.append(record.getMessage())
+                errors.append(record.getMessage())
 
     collect = Collect(logging.ERROR)
     logging.getLogger().addHandler(collect)
     try:
-        yield faults
+        yield errors
     finally:
         logging.getLogger().removeHandler(collect)
 
 
-def _plugin_fault(paths: str, plugin: dict[str, Any], faults: list[str]) -> str:
+def _plugin_failure(paths: str, plugin: dict[str, Any], errors: list[str]) -> str:
     command = " ".join([str(plugin.get("command")), *(plugin.get("args") or [])])
-    said = "; ".join(faults) or "it said nothing"
+    output = "; ".join(errors) or "no error output"
     hint = f" {plugin['installHint'].strip()}" if plugin.get("installHint") else ""
-    return f"{paths}: the credential plugin `{command}` gave no credentials: {said}; run it by hand.{hint}"
+    return f"{paths}: the credential plugin `{command}` returned no credentials: {output}; run it by hand.{hint}"
 
 
-def _unusable(paths: str, fault: Exception) -> NoCredentials:
-    return NoCredentials(f"{paths}: cannot be used: {fault}; see `kubectl config view`")
+def _unusable(paths: str, error: Exception) -> NoCredentials:
+    return NoCredentials(f"{paths}: not a usable kubeconfig: {error}; check it with `kubectl config view`")

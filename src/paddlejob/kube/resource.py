@@ -1,4 +1,4 @@
-"""Where a kind of object lives in the Kubernetes API."""
+"""Resources of the Kubernetes API and their paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Objects = list[Object]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object; `group` is empty for the core API."""
+    """A resource of the API; `group` is empty for the core API."""
 
     group: str
     version: str
@@ -27,18 +27,18 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def collection(self, namespace: str | None = None) -> str:
-        """The path of all objects: of one namespace, or of the whole cluster."""
+        """The path of all objects, in one namespace or in the whole cluster."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if namespace and self.namespaced:
             return f"{root}/namespaces/{namespace}/{self.plural}"
         return f"{root}/{self.plural}"
 
     def item(self, name: str, namespace: str | None = None, subresource: str = "") -> str:
-        """The path of one object, or of a part of it such as `status`."""
+        """The path of one object, or of a subresource such as `status`."""
         if not name:
-            raise ValueError(f"{self}: an object's name is empty")
+            raise ValueError(f"{self}: the object's name is empty")
         if self.namespaced and not namespace:
-            raise ValueError(f"{self} {name}: a namespace is needed")
+            raise ValueError(f"{self} {name}: a namespace is required")
         path = f"{self.collection(namespace)}/{name}"
         return f"{path}/{subresource}" if subresource else path
 

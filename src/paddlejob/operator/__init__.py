@@ -1,5 +1,5 @@
-"""The Backend over Kubernetes, and the process that runs it in a cluster.
+"""The Backend over Kubernetes, the process that runs it in a cluster, and the manifests that install it.
 
-What belongs here: how a plan's actions become API requests, and how API objects become a World. Decisions are made
-in plan/, requests are sent by kube/.
+This package turns a plan's actions into API requests, and cached API objects into a World. Decisions are made in
+plan/, objects are read by objects/, requests are sent by kube/.
 """

@@ -1,4 +1,4 @@
-"""The operator's two small web servers: metrics, and health for the kubelet's probes."""
+"""The operator's HTTP endpoints: metrics, and liveness and readiness for the kubelet's probes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from paddlejob.errors import BadInput, NotPossible
 
-SILENCE_LIMIT = 600.0
+CONTACT_TIMEOUT = 600.0
 
 
 class Health:
-    """Live while the API server answers now and then; ready once the caches are filled, or while another leads."""
+    """Live while the API server responds from time to time; ready once the informers have synced, or on standby."""
 
     def __init__(self) -> None:
         self.standby = True
@@ -23,8 +23,8 @@ class Health:
         self.last_contact: Callable[[], float] = time.monotonic
 
     def live(self) -> bool:
-        looking = not self.standby and not self.synced
-        return looking or time.monotonic() - self.last_contact() < SILENCE_LIMIT
+        syncing = not self.standby and not self.synced
+        return syncing or time.monotonic() - self.last_contact() < CONTACT_TIMEOUT
 
     def ready(self) -> bool:
         return self.standby or self.synced
@@ -32,16 +32,16 @@ class Health:
 
 @asynccontextmanager
 async def serving(health: Health, registry: CollectorRegistry, metrics: str, probes: str) -> AsyncIterator[None]:
-    """Serve both while inside; an address of "0" is not served."""
+    """Serve metrics and probes inside the context; an address of "0" disables one."""
 
     async def show_metrics(request: web.Request) -> web.Response:
         return web.Response(body=generate_latest(registry), content_type="text/plain", charset="utf-8")
 
     async def healthz(request: web.Request) -> web.Response:
-        return _answer(health.live(), "no word from the API server for ten minutes")
+        return _probe(health.live(), "no response from the API server for ten minutes")
 
     async def readyz(request: web.Request) -> web.Response:
-        return _answer(health.ready(), "the first look at the cluster is not complete")
+        return _probe(health.ready(), "the informers have not synced yet")
 
     runners = [
         await _serve(metrics, {"/metrics": show_metrics}),
@@ -54,8 +54,8 @@ async def serving(health: Health, registry: CollectorRegistry, metrics: str, pro
             await runner.cleanup()
 
 
-def _answer(good: bool, trouble: str) -> web.Response:
-    return web.Response(text="ok") if good else web.Response(status=503, text=trouble)
+def _probe(healthy: bool, reason: str) -> web.Response:
+    return web.Response(text="ok") if healthy else web.Response(status=503, text=reason)
 
 
 async def _serve(address: str, routes: dict[str, Callable[[web.Request], object]]) -> web.AppRunner:
@@ -64,7 +64,7 @@ async def _serve(address: str, routes: dict[str, Callable[[web.Request], object]
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     if address != "0":
-        host, port = split_address(address)
+        host, port = _host_and_port(address)
         try:
             await web.TCPSite(runner, host or None, port).start()
         except OSError as error:
@@ -73,8 +73,8 @@ async def _serve(address: str, routes: dict[str, Callable[[web.Request], object]
     return runner
 
 
-def split_address(address: str) -> tuple[str, int]:
+def _host_and_port(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     if not port.isdigit():
-        raise BadInput(f"{address}: is no address; write HOST:PORT, :PORT or 0 for none")
+        raise BadInput(f"{address}: not an address; use HOST:PORT, :PORT, or 0 to disable it")
     return host.strip("[]"), int(port)

@@ -1,4 +1,4 @@
-"""The operator's log: one JSON object a line for machines, or plain lines for people."""
+"""The operator's log: one JSON object per line, or plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 from paddlejob.errors import BadInput
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -28,9 +28,9 @@ def set_up_logs(style: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     match style:
         case "json":
-            handler.setFormatter(JsonLines())
+            handler.setFormatter(JsonFormatter())
         case "text":
             handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         case _:
-            raise BadInput(f"--log-format: is {style}; use json or text")
+            raise BadInput(f"--log-format: {style} is not a format; use json or text")
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

@@ -1,16 +1,16 @@
-"""What installs the operator: namespace, service account, exactly the rights it uses, and its Deployment."""
+"""The manifests that install the operator: namespace, service account, the permissions it uses, and its Deployment."""
 
 from __future__ import annotations
 
-from typing import Any
-
+import paddlejob
 from paddlejob import contract
-
-Object = dict[str, Any]
+from paddlejob.kube.resource import LEASES, Object
+from paddlejob.objects.resources import POD_GROUPS
 
 NAMESPACE = "paddle-system"
 NAME = "paddle-controller-manager"
-IMAGE = "paddlejob/operator:0.1.0"
+IMAGE = f"paddlejob/operator:{paddlejob.__version__}"
+LEASE_NAME = "paddlejob-operator"
 LABELS = {"app.kubernetes.io/name": "paddlejob", "control-plane": "controller-manager"}
 
 RULES: list[Object] = [
@@ -29,35 +29,35 @@ RULES: list[Object] = [
     },
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
     {
-        "apiGroups": ["scheduling.volcano.sh"],
-        "resources": ["podgroups"],
+        "apiGroups": [POD_GROUPS.group],
+        "resources": [POD_GROUPS.plural],
         "verbs": ["get", "list", "watch", "create", "delete"],
     },
 ]
 LEASE_RULES: list[Object] = [
-    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
+    {"apiGroups": [LEASES.group], "resources": [LEASES.plural], "verbs": ["create"]},
     {
-        "apiGroups": ["coordination.k8s.io"],
-        "resources": ["leases"],
-        "resourceNames": ["paddlejob-operator"],
+        "apiGroups": [LEASES.group],
+        "resources": [LEASES.plural],
+        "resourceNames": [LEASE_NAME],
         "verbs": ["get", "update"],
     },
 ]
 
 
 def manifests(*, namespace: str = NAMESPACE, watch: str = "", image: str = IMAGE, replicas: int = 1) -> list[Object]:
-    """All objects, in the order to create them. `watch` limits the operator, and its rights, to one namespace."""
+    """All objects in the order to create them. `watch` limits the operator and its permissions to one namespace."""
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": _restricted()}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": _namespace_labels()}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(namespace)},
-        *_rights(namespace, watch),
-        *_lease_rights(namespace),
-        deployment(namespace, watch, image, replicas),
+        *_permissions(namespace, watch),
+        *_lease_permissions(namespace),
+        _deployment(namespace, watch, image, replicas),
     ]
 
 
-def _restricted() -> dict[str, str]:
-    """Only where nothing else runs is the whole namespace restricted; jobs may need more, so it warns."""
+def _namespace_labels() -> dict[str, str]:
+    """Pod security only warns, because jobs in the same namespace may need more than `restricted` allows."""
     return {"app.kubernetes.io/name": "paddlejob", "pod-security.kubernetes.io/warn": "restricted"}
 
 
@@ -65,14 +65,14 @@ def _metadata(namespace: str, name: str = NAME) -> Object:
     return {"name": name, "namespace": namespace, "labels": LABELS}
 
 
-def _rights(namespace: str, watch: str) -> list[Object]:
+def _permissions(namespace: str, watch: str) -> list[Object]:
     kind = "Role" if watch else "ClusterRole"
     metadata: Object = _metadata(watch) if watch else {"name": NAME, "labels": LABELS}
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": RULES}
     return [role, _binding(kind, metadata, namespace)]
 
 
-def _lease_rights(namespace: str) -> list[Object]:
+def _lease_permissions(namespace: str) -> list[Object]:
     metadata = _metadata(namespace, f"{NAME}-lease")
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -93,7 +93,7 @@ def _binding(kind: str, metadata: Object, namespace: str) -> Object:
     }
 
 
-def deployment(namespace: str, watch: str, image: str, replicas: int) -> Object:
+def _deployment(namespace: str, watch: str, image: str, replicas: int) -> Object:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

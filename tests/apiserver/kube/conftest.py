@@ -1,4 +1,4 @@
-"""A client of the real API server, and what these stories do to that server."""
+"""A client of the real API server, and a way to compact its etcd."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ async def client(kubeconfig: Path) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def stranger(control_plane: ControlPlane) -> Access:
-    """A user whom the server knows and who has no rights."""
+    """A user whom the server knows and who has no permissions."""
     return from_kubeconfig(str(control_plane.kubeconfig_of("stranger", "stranger")))
 
 
 def compact(plane: ControlPlane) -> None:
-    """Make etcd forget all history before now."""
-    options = dict(word.split("=", 1) for word in plane.processes["etcd"].command if "=" in word)
+    """Compact all of etcd's history before now."""
+    options = dict(option.split("=", 1) for option in plane.processes["etcd"].command if "=" in option)
     etcd = options["--advertise-client-urls"]
 
-    def ask(path: str, question: dict[str, object]) -> dict[str, dict[str, str]]:
-        request = urllib.request.Request(f"{etcd}{path}", data=json.dumps(question).encode())
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+    def post(path: str, body: dict[str, object]) -> dict[str, dict[str, str]]:
+        request = urllib.request.Request(f"{etcd}{path}", data=json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.load(response)
 
     any_key = base64.b64encode(b"/").decode()
-    revision = ask("/v3/kv/range", {"key": any_key})["header"]["revision"]
-    ask("/v3/kv/compaction", {"revision": revision, "physical": True})
+    revision = post("/v3/kv/range", {"key": any_key})["header"]["revision"]
+    post("/v3/kv/compaction", {"revision": revision, "physical": True})

@@ -1,4 +1,4 @@
-"""Words that the stories here share."""
+"""Helpers that the tests of this folder share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def until(true: Callable[[], object]) -> None:
 
 @contextlib.asynccontextmanager
 async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Run something beside the story and cancel it at the end; it must not have ended by itself."""
+    """Run `work` during the test and cancel it at the end; it must not end earlier with an error."""
     task = asyncio.create_task(work)
     try:
         yield task

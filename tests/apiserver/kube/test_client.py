@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from paddlejob.errors import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NoCredentials, NotFound
-from paddlejob.kube.access import Access, Grant, client_tls, in_cluster
+from paddlejob.kube.access import Access, Credential, client_tls, in_cluster
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS, Resource
 
@@ -28,8 +28,6 @@ async def test_an_object_is_created_read_changed_and_deleted(client: Client, nam
 
     merged = await client.patch(CONFIGMAPS, "a", namespace, {"data": {"size": "1", "colour": None}})
     assert merged["data"] == {"size": "1"}
-    operations = [{"op": "replace", "path": "/data/size", "value": "2"}]
-    assert (await client.patch(CONFIGMAPS, "a", namespace, operations))["data"] == {"size": "2"}
 
     await client.delete(CONFIGMAPS, "a", namespace)
     with pytest.raises(NotFound, match='configmaps "a" not found'):
@@ -46,7 +44,7 @@ async def test_a_status_is_written_apart_from_the_spec(client: Client, namespace
     assert patched["status"]["phase"] == "Failed"
 
 
-async def test_a_name_is_taken_only_once(client: Client, namespace: str) -> None:
+async def test_a_name_can_be_used_once(client: Client, namespace: str) -> None:
     await client.create(CONFIGMAPS, configmap("a", namespace))
     with pytest.raises(AlreadyExists) as error:
         await client.create(CONFIGMAPS, configmap("a", namespace))
@@ -76,7 +74,7 @@ async def test_a_pod_may_be_deleted_without_grace(client: Client, namespace: str
         await client.get(PODS, "p", namespace)
 
 
-async def test_an_object_that_breaks_the_rules_is_refused_with_the_field(client: Client, namespace: str) -> None:
+async def test_an_invalid_object_is_rejected_with_the_field(client: Client, namespace: str) -> None:
     broken = pod("p", namespace)
     broken["spec"]["containers"] = []
     with pytest.raises(Invalid, match=r"spec\.containers") as error:
@@ -84,7 +82,7 @@ async def test_an_object_that_breaks_the_rules_is_refused_with_the_field(client:
     assert error.value.code == 422
 
 
-async def test_a_user_without_rights_is_told_so(client: Client, stranger: Access, namespace: str) -> None:
+async def test_a_user_without_permission_is_forbidden(client: Client, stranger: Access, namespace: str) -> None:
     async with Client(stranger) as other:
         with pytest.raises(Forbidden, match="cannot create resource"):
             await other.create(CONFIGMAPS, configmap("a", namespace))
@@ -108,15 +106,15 @@ async def test_a_pods_service_account_is_known_to_the_server(
             await inside.list(PODS, inside.access.namespace)
 
 
-async def test_a_token_that_the_server_does_not_know_is_no_credential(client: Client) -> None:
+async def test_an_unknown_token_is_rejected(client: Client) -> None:
     tls = client_tls(verify=False)
-    unknown = Access(client.access.server, tls=tls, fetch=lambda: Grant("Bearer wrong"))
+    unknown = Access(client.access.server, tls=tls, fetch=lambda: Credential("Bearer wrong"))
     async with Client(unknown) as other:
-        with pytest.raises(NoCredentials, match="refused our credentials"):
+        with pytest.raises(NoCredentials, match="rejected the credentials"):
             await other.list(PODS)
 
 
-async def test_a_long_list_comes_in_pages_of_one_moment(client: Client, namespace: str) -> None:
+async def test_a_long_list_comes_in_pages_of_one_resource_version(client: Client, namespace: str) -> None:
     await asyncio.gather(*(client.create(CONFIGMAPS, configmap(f"c{n}", namespace)) for n in range(25)))
     sizes: list[int] = []
     versions: set[str] = set()
@@ -134,7 +132,7 @@ async def test_a_long_list_comes_in_pages_of_one_moment(client: Client, namespac
     assert len(await client.list(CONFIGMAPS, namespace, label_selector="app=test")) == 26
 
 
-async def test_lists_choose_by_label_and_by_field(client: Client, namespace: str) -> None:
+async def test_lists_select_by_label_and_by_field(client: Client, namespace: str) -> None:
     await client.create(PODS, pod("a", namespace, role="ps"))
     await client.create(PODS, pod("b", namespace, role="worker"))
     by_label = await client.list(PODS, namespace, label_selector="role=ps")
@@ -156,19 +154,19 @@ async def test_a_watch_sees_what_happens_after_the_version_it_was_given(client: 
         seconds=60,
     )
     async with asyncio.timeout(LONG), aclosing(watch):
-        async for change in watch:
-            seen.append((change.type, change.object["metadata"]["name"]))
-            if change.type == "DELETED":
+        async for event in watch:
+            seen.append((event.type, event.object["metadata"]["name"]))
+            if event.type == "DELETED":
                 break
     assert seen == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
-async def test_a_watch_ends_when_its_seconds_are_over(client: Client, namespace: str) -> None:
+async def test_a_watch_ends_after_its_timeout(client: Client, namespace: str) -> None:
     [version] = [page.version async for page in client.pages(CONFIGMAPS, namespace, size=0)]
     opened: list[bool] = []
     watch = client.watch(CONFIGMAPS, namespace, version=version, seconds=1, opened=lambda: opened.append(True))
     async with asyncio.timeout(LONG):
-        assert [change.type async for change in watch if change.type != "BOOKMARK"] == []
+        assert [event.type async for event in watch if event.type != "BOOKMARK"] == []
     assert opened == [True]
 
 
@@ -180,7 +178,7 @@ async def test_a_watch_from_a_version_long_compacted_is_gone(
     await asyncio.to_thread(control_plane.start_apiserver)
     with pytest.raises(Gone):
         async with asyncio.timeout(LONG):
-            _ = [change async for change in client.watch(CONFIGMAPS, namespace, version="1", seconds=5)]
+            _ = [event async for event in client.watch(CONFIGMAPS, namespace, version="1", seconds=5)]
 
 
 async def test_a_kind_that_is_not_installed_is_not_found(client: Client, namespace: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from paddlejob.kube.client import Client
-from paddlejob.kube.events import MOST_WAITING, Recorder
+from paddlejob.kube.events import MAX_PENDING, EventRecorder
 from paddlejob.kube.resource import CONFIGMAPS, EVENTS, Object
 
 from .support import background, configmap, until
@@ -19,11 +21,11 @@ async def about(client: Client, namespace: str, name: str = "a") -> tuple[str, s
 
 
 async def test_an_event_is_written_in_the_background(client: Client, namespace: str) -> None:
-    recorder = Recorder(client, "paddlejob", "operator-1")
+    recorder = EventRecorder(client, "paddlejob")
     it = await about(client, namespace)
     async with background(recorder.run()):
-        recorder.record(CONFIGMAPS, *it, kind="Warning", reason="NameTaken", message="another's")
-        await until(lambda: recorder._sent)
+        recorder.record(CONFIGMAPS, *it, event_type="Warning", reason="NameTaken", message="another's")
+        await until(lambda: recorder._written)
     [event] = await events_about(client, namespace, "a")
     assert (event["type"], event["reason"], event["message"]) == ("Warning", "NameTaken", "another's")
     assert event["involvedObject"]["uid"] == it[2]
@@ -31,8 +33,8 @@ async def test_an_event_is_written_in_the_background(client: Client, namespace: 
     assert event["source"]["component"] == "paddlejob"
 
 
-async def test_the_same_event_again_raises_its_count(client: Client, namespace: str) -> None:
-    recorder = Recorder(client, "paddlejob")
+async def test_a_repeated_event_raises_its_count(client: Client, namespace: str) -> None:
+    recorder = EventRecorder(client, "paddlejob")
     it = await about(client, namespace)
     for _ in range(3):
         recorder.record(CONFIGMAPS, *it, reason="Waiting", message="no node fits")
@@ -46,19 +48,19 @@ async def test_the_same_event_again_raises_its_count(client: Client, namespace: 
 
 
 async def test_after_ten_minutes_it_is_a_new_event(client: Client, namespace: str) -> None:
-    recorder = Recorder(client, "paddlejob")
+    recorder = EventRecorder(client, "paddlejob")
     it = await about(client, namespace)
     recorder.record(CONFIGMAPS, *it, reason="Waiting", message="x")
     await recorder.flush()
-    [sent] = recorder._sent.values()
-    sent.at -= 601
+    [written] = recorder._written.values()
+    written.at -= 601
     recorder.record(CONFIGMAPS, *it, reason="Waiting", message="x")
     await recorder.flush()
     assert [event["count"] for event in await events_about(client, namespace, "a")] == [1, 1]
 
 
 async def test_an_event_that_was_deleted_meanwhile_is_written_anew(client: Client, namespace: str) -> None:
-    recorder = Recorder(client, "paddlejob")
+    recorder = EventRecorder(client, "paddlejob")
     it = await about(client, namespace)
     recorder.record(CONFIGMAPS, *it, reason="Waiting", message="x")
     await recorder.flush()
@@ -69,8 +71,8 @@ async def test_an_event_that_was_deleted_meanwhile_is_written_anew(client: Clien
     assert len(await events_about(client, namespace, "a")) == 1
 
 
-async def test_a_long_message_is_cut_to_what_kubernetes_shows(client: Client, namespace: str) -> None:
-    recorder = Recorder(client, "paddlejob")
+async def test_a_long_message_is_truncated_to_what_kubernetes_accepts(client: Client, namespace: str) -> None:
+    recorder = EventRecorder(client, "paddlejob")
     recorder.record(CONFIGMAPS, *await about(client, namespace), reason="Long", message="训练" * 2000)
     await recorder.flush()
     [event] = await events_about(client, namespace, "a")
@@ -78,17 +80,20 @@ async def test_a_long_message_is_cut_to_what_kubernetes_shows(client: Client, na
     assert event["message"].endswith("...")
 
 
-async def test_an_event_that_cannot_be_written_harms_nobody(client: Client, namespace: str) -> None:
-    recorder = Recorder(client, "paddlejob")
+async def test_an_event_that_cannot_be_written_is_logged_and_the_next_one_is_written(
+    client: Client, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = EventRecorder(client, "paddlejob")
     recorder.record(CONFIGMAPS, "no-such-namespace", "a", "u", reason="X", message="lost")
     recorder.record(CONFIGMAPS, *await about(client, namespace), reason="X", message="kept")
     await recorder.flush()
-    assert recorder.dropped == 1
+    assert "event X about no-such-namespace/a is lost" in caplog.text
     assert len(await events_about(client, namespace, "a")) == 1
 
 
-async def test_a_flood_is_bounded(client: Client, namespace: str) -> None:
-    recorder = Recorder(client, "paddlejob")
-    for number in range(MOST_WAITING + 50):
-        recorder.record(CONFIGMAPS, namespace, "a", "u", reason="Flood", message=str(number))
-    assert recorder.dropped == 50
+async def test_pending_events_are_bounded(client: Client, namespace: str, caplog: pytest.LogCaptureFixture) -> None:
+    recorder = EventRecorder(client, "paddlejob")
+    for number in range(MAX_PENDING + 50):
+        recorder.record(CONFIGMAPS, namespace, "a", "u", reason="Many", message=str(number))
+    assert len(recorder._pending) == MAX_PENDING
+    assert caplog.text.count("too many events are pending") == 50

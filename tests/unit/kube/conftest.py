@@ -1,4 +1,4 @@
-"""A tiny server that misbehaves on demand, for what a real API server cannot be made to do."""
+"""A small server that misbehaves on demand, where a real API server cannot be made to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Serve = Callable[[Handler], Awaitable[Access]]
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Start a server on loopback whose every answer comes from one handler; gives the access to it."""
+    """Start a server on loopback with one handler for all requests; returns the access to it."""
     runners: list[web.AppRunner] = []
 
     async def start(handler: Handler) -> Access:

@@ -134,11 +134,11 @@ async def test_a_plugin_runs_once_and_again_when_its_token_expires(write_config:
 
     assert await access.renew("Bearer t-test-1"), "a 401 runs it before its time"
     assert await access.authorization() == "Bearer t-test-2"
-    assert await access.renew("Bearer t-test-1"), "the one that was refused is replaced already"
+    assert await access.renew("Bearer t-test-1"), "the rejected one is replaced already"
     assert await access.authorization() == "Bearer t-test-2"
 
 
-async def test_a_plugin_whose_token_is_past_its_time_is_run_for_the_next_request(
+async def test_a_plugin_whose_token_has_expired_is_run_for_the_next_request(
     write_config: WriteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     soon = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -151,11 +151,11 @@ async def test_a_plugin_whose_token_is_past_its_time_is_run_for_the_next_request
 
 def test_a_plugin_that_fails_is_quoted_with_its_install_hint(write_config: WriteConfig, tmp_path: Path) -> None:
     broken = plugin(tmp_path, "import sys; sys.exit('your session is over')")
-    with pytest.raises(NoCredentials) as fault:
+    with pytest.raises(NoCredentials) as raised:
         from_kubeconfig(write_config(user=broken))
-    assert "your session is over" in str(fault.value)
-    assert "plugin.py" in str(fault.value)
-    assert "Install the plugin from the shop." in str(fault.value)
+    assert "your session is over" in str(raised.value)
+    assert "plugin.py" in str(raised.value)
+    assert "Install the plugin from the shop." in str(raised.value)
 
 
 def test_a_plugin_that_is_not_installed_is_named(write_config: WriteConfig) -> None:
@@ -165,21 +165,21 @@ def test_a_plugin_that_is_not_installed_is_named(write_config: WriteConfig) -> N
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
         ("", "empty"),
-        ("{", "cannot be used"),
-        ("just words", "cannot be used"),
+        ("{", "not a usable kubeconfig"),
+        ("plain text", "not a usable kubeconfig"),
         ("clusters: []", "no current-context"),
         ("current-context: x\ncontexts: []\nclusters: []\nusers: []", "name x"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, content: str, words: str) -> None:
+def test_an_unusable_file_is_named_with_the_reason(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "broken"
     file.write_text(content)
-    with pytest.raises(NoCredentials, match=words) as fault:
+    with pytest.raises(NoCredentials, match=message) as raised:
         from_kubeconfig(str(file))
-    assert str(file) in str(fault.value)
+    assert str(file) in str(raised.value)
 
 
 def test_a_proxy_comes_from_the_file_or_the_environment_but_not_for_loopback(
@@ -192,16 +192,16 @@ def test_a_proxy_comes_from_the_file_or_the_environment_but_not_for_loopback(
     assert from_kubeconfig(write_config(cluster=away | {"proxy-url": "http://own:1"})).proxy == "http://own:1"
     assert from_kubeconfig(write_config(cluster={"server": "https://inside.test"})).proxy is None
     assert from_kubeconfig(write_config(cluster={"server": "https://127.0.0.1:1"})).proxy is None
-    with pytest.raises(NoCredentials, match="speaks http"):
+    with pytest.raises(NoCredentials, match="use an http or https proxy"):
         from_kubeconfig(write_config(cluster=away | {"proxy-url": "socks5://own:1"}))
 
 
-def test_a_context_that_is_not_there_is_named(write_config: WriteConfig) -> None:
+def test_a_context_that_does_not_exist_is_named(write_config: WriteConfig) -> None:
     with pytest.raises(NoCredentials, match="other"):
         from_kubeconfig(write_config(), "other")
 
 
-def test_without_any_configuration_it_is_said_what_to_set() -> None:
+def test_without_any_configuration_the_error_says_what_to_set() -> None:
     with pytest.raises(NoCredentials, match="set KUBECONFIG"):
         find_access()
 
@@ -232,7 +232,7 @@ async def test_inside_a_cluster_the_service_account_is_used_and_its_token_may_ro
     assert await access.authorization() == "Bearer two"
 
 
-async def test_authorities_that_rotate_are_learned(
+async def test_ca_certificates_that_rotate_are_added(
     account: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setattr(access_module, "REREAD_SECONDS", 0.0)
@@ -246,7 +246,7 @@ async def test_authorities_that_rotate_are_learned(
     assert len(access.tls.get_ca_certs()) == len(before) + 1, "each once"
 
 
-def test_a_service_account_that_is_not_mounted_is_said_so(account: Path) -> None:
+def test_a_service_account_that_is_not_mounted_is_an_error_with_a_remedy(account: Path) -> None:
     (account / "token").unlink()
     with pytest.raises(NoCredentials, match="automountServiceAccountToken"):
         in_cluster(account)
@@ -311,10 +311,10 @@ async def test_a_plugin_may_give_a_certificate(
         assert await client.get(PODS, "a", "ml") == {"client": ["robot"]}
 
 
-async def test_a_server_of_another_authority_is_refused_unless_told_otherwise(
+async def test_a_server_of_another_authority_is_rejected_unless_verification_is_off(
     tls_server: str, write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paddlejob.kube.transport.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("paddlejob.kube.transport.FIRST_BACKOFF", 0.001)
     async with Client(from_kubeconfig(write_config("strict", cluster={"server": tls_server}))) as client:
         with pytest.raises(Unreachable, match="certificate"):
             await client.get(PODS, "a", "ml")
@@ -326,7 +326,7 @@ async def test_a_server_of_another_authority_is_refused_unless_told_otherwise(
 async def test_the_name_on_the_servers_certificate_may_be_given(
     authority: Authority, tls_server: str, write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paddlejob.kube.transport.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("paddlejob.kube.transport.FIRST_BACKOFF", 0.001)
     cluster = {"server": tls_server, "certificate-authority": "ca.crt", "tls-server-name": "api.test"}
     async with Client(from_kubeconfig(write_config("named", cluster=cluster))) as client:
         assert await client.get(PODS, "a", "ml") == {"client": []}

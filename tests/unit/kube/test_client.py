@@ -1,4 +1,4 @@
-"""What the client does when the server or the network misbehaves, byte by byte."""
+"""The client when the server or the network misbehaves, byte by byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiohttp import web
 
 from paddlejob.errors import ApiError, Gone, NoCredentials, NotLeader, Overloaded, Unreachable
 from paddlejob.kube import transport
-from paddlejob.kube.access import Access, Grant
+from paddlejob.kube.access import Access, Credential
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, PODS, Resource
 
@@ -20,19 +20,19 @@ from .conftest import Serve
 POD = {"metadata": {"name": "a", "namespace": "ml"}}
 
 
-def status(code: int, reason: str, message: str = "words", **headers: str) -> web.Response:
+def status(code: int, reason: str, message: str = "a message", **headers: str) -> web.Response:
     body = {"kind": "Status", "code": code, "reason": reason, "message": message}
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     return web.json_response(body, status=code, headers=names)
 
 
 @pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "FIRST_PAUSE", 0.005)
+def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "FIRST_BACKOFF", 0.005)
 
 
 @pytest.mark.parametrize(("code", "reason"), [(429, "TooManyRequests"), (503, "ServiceUnavailable")])
-async def test_a_server_that_asks_for_patience_is_asked_again_after_that_time(
+async def test_a_request_is_retried_after_the_time_that_the_server_asks_for(
     serve: Serve, code: int, reason: str
 ) -> None:
     times: list[float] = []
@@ -47,7 +47,7 @@ async def test_a_server_that_asks_for_patience_is_asked_again_after_that_time(
     assert times[1] - times[0] >= 0.1
 
 
-async def test_patience_ends_with_the_servers_own_words(serve: Serve) -> None:
+async def test_retries_end_with_the_servers_own_message(serve: Serve) -> None:
     asked = 0
 
     async def handler(request: web.Request) -> web.Response:
@@ -61,7 +61,7 @@ async def test_patience_ends_with_the_servers_own_words(serve: Serve) -> None:
     assert asked == transport.ATTEMPTS
 
 
-async def test_a_503_without_retry_after_may_have_done_something_and_is_not_repeated(serve: Serve) -> None:
+async def test_a_503_without_retry_after_may_have_had_an_effect_and_is_not_retried(serve: Serve) -> None:
     asked = 0
 
     async def handler(request: web.Request) -> web.Response:
@@ -75,7 +75,7 @@ async def test_a_503_without_retry_after_may_have_done_something_and_is_not_repe
     assert asked == 1
 
 
-async def test_a_read_whose_connection_breaks_is_repeated(serve: Serve) -> None:
+async def test_a_read_whose_connection_breaks_is_retried(serve: Serve) -> None:
     asked = 0
 
     async def handler(request: web.Request) -> web.Response:
@@ -90,7 +90,7 @@ async def test_a_read_whose_connection_breaks_is_repeated(serve: Serve) -> None:
         assert await client.get(PODS, "a", "ml") == POD
 
 
-async def test_a_create_whose_connection_breaks_is_not_repeated_as_it_may_have_arrived(serve: Serve) -> None:
+async def test_a_create_whose_connection_breaks_is_not_retried_because_it_may_have_arrived(serve: Serve) -> None:
     asked = 0
 
     async def handler(request: web.Request) -> web.Response:
@@ -106,26 +106,26 @@ async def test_a_create_whose_connection_breaks_is_not_repeated_as_it_may_have_a
     assert asked == 1
 
 
-async def test_a_create_that_never_left_is_repeated_and_then_says_who_is_unreachable() -> None:
+async def test_a_create_that_was_never_sent_is_retried_and_then_names_the_unreachable_server() -> None:
     codes: list[int] = []
     access = Access("http://127.0.0.1:1")
-    async with Client(access, observe=lambda verb, resource, code, seconds: codes.append(code)) as client:
+    async with Client(access, observe=lambda verb, resource, code: codes.append(code)) as client:
         with pytest.raises(Unreachable, match=r"http://127\.0\.0\.1:1 up and reachable"):
             await client.create(PODS, POD)
     assert codes == [0] * transport.ATTEMPTS
 
 
-async def test_a_server_that_never_answers_is_given_up(serve: Serve) -> None:
+async def test_a_server_that_never_responds_times_out(serve: Serve) -> None:
     async def handler(request: web.Request) -> web.Response:
         await asyncio.sleep(60)
         return web.Response()
 
     async with Client(await serve(handler), timeout=0.1) as client:
-        with pytest.raises(Unreachable, match="no answer in time"):
+        with pytest.raises(Unreachable, match="no response in time"):
             await client.create(PODS, POD)
 
 
-async def test_who_does_not_lead_sends_no_write_but_may_read(serve: Serve) -> None:
+async def test_without_the_lease_no_write_is_sent_but_reads_are(serve: Serve) -> None:
     methods: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -142,12 +142,12 @@ async def test_who_does_not_lead_sends_no_write_but_may_read(serve: Serve) -> No
             client.delete(PODS, "a", "ml"),
         ]
         for write in writes:
-            with pytest.raises(NotLeader, match="held back"):
+            with pytest.raises(NotLeader, match="was not sent"):
                 await write
     assert methods == ["GET"]
 
 
-async def test_who_is_deposed_while_told_to_wait_does_not_repeat_the_write(serve: Serve) -> None:
+async def test_a_write_is_not_retried_after_the_lease_is_lost(serve: Serve) -> None:
     leads = True
     asked = 0
 
@@ -163,13 +163,13 @@ async def test_who_is_deposed_while_told_to_wait_does_not_repeat_the_write(serve
     assert asked == 1
 
 
-async def test_a_refused_token_is_renewed_once_for_all_requests_under_way(serve: Serve) -> None:
+async def test_a_rejected_token_is_renewed_once_for_all_requests_in_flight(serve: Serve) -> None:
     fetched = 0
 
-    def fetch() -> Grant:
+    def fetch() -> Credential:
         nonlocal fetched
         fetched += 1
-        return Grant(f"Bearer {fetched}")
+        return Credential(f"Bearer {fetched}")
 
     async def handler(request: web.Request) -> web.Response:
         good = request.headers["Authorization"] == "Bearer 2"
@@ -177,30 +177,30 @@ async def test_a_refused_token_is_renewed_once_for_all_requests_under_way(serve:
 
     server = (await serve(handler)).server
     async with Client(Access(server, fetch=fetch)) as client:
-        answers = await asyncio.gather(*(client.create(PODS, POD) for _ in range(8)))
-    assert answers == [POD] * 8
+        responses = await asyncio.gather(*(client.create(PODS, POD) for _ in range(8)))
+    assert responses == [POD] * 8
     assert fetched == 2
 
 
-async def test_credentials_that_stay_refused_are_said_to_be_so(serve: Serve) -> None:
+async def test_credentials_that_stay_rejected_are_an_error_of_their_own(serve: Serve) -> None:
     async def handler(request: web.Request) -> web.Response:
         return status(401, "Unauthorized", "who are you")
 
     server = (await serve(handler)).server
-    async with Client(Access(server, fetch=lambda: Grant("Bearer x"))) as client:
+    async with Client(Access(server, fetch=lambda: Credential("Bearer x"))) as client:
         with pytest.raises(NoCredentials, match="who are you"):
             await client.get(PODS, "a", "ml")
 
 
-async def test_a_token_past_its_time_is_renewed_before_it_is_used(serve: Serve) -> None:
+async def test_an_expired_token_is_renewed_before_it_is_used(serve: Serve) -> None:
     headers: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
         headers.append(request.headers["Authorization"])
         return web.json_response(POD)
 
-    def fetch() -> Grant:
-        return Grant(f"Bearer {len(headers)}", good_until=time.monotonic())
+    def fetch() -> Credential:
+        return Credential(f"Bearer {len(headers)}", expires_at=time.monotonic())
 
     server = (await serve(handler)).server
     async with Client(Access(server, fetch=fetch)) as client:
@@ -209,21 +209,21 @@ async def test_a_token_past_its_time_is_renewed_before_it_is_used(serve: Serve) 
     assert headers == ["Bearer 0", "Bearer 1", "Bearer 2"]
 
 
-async def test_every_exchange_is_observed(serve: Serve) -> None:
+async def test_every_request_is_observed(serve: Serve) -> None:
     seen: list[tuple[str, Resource, int]] = []
 
     async def handler(request: web.Request) -> web.Response:
         return web.json_response(POD) if request.method == "GET" else status(403, "Forbidden")
 
     access = await serve(handler)
-    async with Client(access, observe=lambda verb, what, code, took: seen.append((verb, what, code))) as client:
+    async with Client(access, observe=lambda verb, what, code: seen.append((verb, what, code))) as client:
         await client.get(PODS, "a", "ml")
         with pytest.raises(ApiError):
             await client.delete(CONFIGMAPS, "a", "ml")
     assert seen == [("get", PODS, 200), ("delete", CONFIGMAPS, 403)]
 
 
-async def test_an_answer_that_is_no_json_is_blamed_on_what_is_in_between(serve: Serve) -> None:
+async def test_a_response_that_is_not_json_hints_at_a_proxy(serve: Serve) -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(text="<html>please log in</html>")
 
@@ -233,15 +233,15 @@ async def test_an_answer_that_is_no_json_is_blamed_on_what_is_in_between(serve: 
 
 
 async def stream(request: web.Request, *pieces: bytes, broken: bool = False) -> web.StreamResponse:
-    answer = web.StreamResponse()
-    await answer.prepare(request)
+    response = web.StreamResponse()
+    await response.prepare(request)
     for piece in pieces:
-        await answer.write(piece)
+        await response.write(piece)
         await asyncio.sleep(0.01)
     if broken:
         assert request.transport is not None
         request.transport.close()
-    return answer
+    return response
 
 
 def line(type_: str, version: str) -> bytes:
@@ -249,16 +249,16 @@ def line(type_: str, version: str) -> bytes:
     return orjson.dumps({"type": type_, "object": pod}) + b"\n"
 
 
-async def test_watch_lines_are_put_together_however_the_bytes_are_cut(serve: Serve) -> None:
+async def test_watch_lines_are_joined_however_the_bytes_are_split(serve: Serve) -> None:
     whole = line("ADDED", "1") + line("MODIFIED", "2") + line("DELETED", "3")
 
     async def handler(request: web.Request) -> web.StreamResponse:
         return await stream(request, whole[:10], whole[10:100], whole[100:101], whole[101:])
 
     async with Client(await serve(handler)) as client:
-        changes = [change async for change in client.watch(PODS, version="0")]
-    assert [change.type for change in changes] == ["ADDED", "MODIFIED", "DELETED"]
-    assert [change.object["metadata"]["resourceVersion"] for change in changes] == ["1", "2", "3"]
+        events = [event async for event in client.watch(PODS, version="0")]
+    assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+    assert [event.object["metadata"]["resourceVersion"] for event in events] == ["1", "2", "3"]
 
 
 async def test_a_watch_cut_within_a_line_ends_in_unreachable_after_the_whole_lines(serve: Serve) -> None:
@@ -268,8 +268,8 @@ async def test_a_watch_cut_within_a_line_ends_in_unreachable_after_the_whole_lin
     seen: list[str] = []
     async with Client(await serve(handler)) as client:
         with pytest.raises(Unreachable):
-            async for change in client.watch(PODS, version="0"):
-                seen.append(change.object["metadata"]["resourceVersion"])
+            async for event in client.watch(PODS, version="0"):
+                seen.append(event.object["metadata"]["resourceVersion"])
     assert seen == ["1"]
 
 
@@ -281,7 +281,7 @@ async def test_an_error_inside_a_watch_is_the_error_that_it_names(serve: Serve) 
 
     async with Client(await serve(handler)) as client:
         with pytest.raises(Gone, match="too old"):
-            _ = [change async for change in client.watch(PODS, version="0")]
+            _ = [event async for event in client.watch(PODS, version="0")]
 
 
 async def test_a_list_whose_snapshot_is_compacted_between_pages_is_taken_in_one_piece(serve: Serve) -> None:
@@ -300,6 +300,6 @@ async def test_a_list_whose_snapshot_is_compacted_between_pages_is_taken_in_one_
     assert [pod["metadata"]["name"] for pod in listed] == ["a", "b", "c"]
 
 
-async def test_a_client_that_is_not_open_says_so() -> None:
+async def test_a_client_that_is_not_open_raises() -> None:
     with pytest.raises(RuntimeError, match="async with"):
         await Client(Access("http://127.0.0.1:1")).get(PODS, "a", "ml")

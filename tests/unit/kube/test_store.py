@@ -1,4 +1,4 @@
-"""The store: three sources in any order, one truth."""
+"""The store: lists, watches and our own writes arrive in any order, and the newest state wins."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_an_index_finds_objects_by_what_they_have_now() -> None:
     store.put(pod("a", 1, owner="x"))
     store.put(pod("b", 2, owner="x"))
     store.put(pod("a", 3, owner="y"))
-    assert store.having("x") == [("x", "at 2")]
-    assert store.having("y") == [("y", "at 3")]
+    assert store.by_index("x") == [("x", "at 2")]
+    assert store.by_index("y") == [("y", "at 3")]
     store.remove((ML, "b"), "uid-b", 4)
-    assert store.having("x") == []
-    assert store.having("never seen") == []
+    assert store.by_index("x") == []
+    assert store.by_index("never seen") == []
 
 
-def test_a_deleted_object_does_not_come_back_by_a_late_message() -> None:
+def test_a_deleted_object_does_not_come_back_by_a_late_event() -> None:
     store = new_store()
     store.put(pod("a", 1))
     store.remove((ML, "a"), "uid-a", 5)
@@ -50,7 +50,7 @@ def test_a_deleted_object_does_not_come_back_by_a_late_message() -> None:
     assert store.get(ML, "a") is None
 
 
-def test_what_we_deleted_ourselves_stays_deleted_whatever_the_watch_still_says() -> None:
+def test_an_object_that_we_deleted_stays_deleted_whatever_the_watch_still_says() -> None:
     store = new_store()
     store.put(pod("a", 1))
     store.remove((ML, "a"), "uid-a")
@@ -66,7 +66,7 @@ def test_a_new_object_of_the_same_name_is_not_taken_for_the_old_one() -> None:
     assert store.get(ML, "a") == ("job", "at 5")
 
 
-def test_an_object_that_left_the_selection_may_come_back_into_it() -> None:
+def test_an_object_that_left_the_selector_may_match_it_again() -> None:
     store = new_store()
     store.put(pod("a", 1))
     store.remove((ML, "a"), "uid-a", 2)
@@ -79,7 +79,7 @@ def test_a_list_removes_what_it_lacks_but_not_what_is_newer_than_it() -> None:
     store.put(pod("gone", 3))
     store.put(pod("kept", 4))
     store.put(pod("ours", 12))
-    store.keep_only({(ML, "kept")}, version=10)
+    store.prune({(ML, "kept")}, version=10)
     assert [store.get(ML, name) for name in ("gone", "kept", "ours")] == [
         None,
         ("job", "at 4"),
@@ -87,33 +87,33 @@ def test_a_list_removes_what_it_lacks_but_not_what_is_newer_than_it() -> None:
     ]
 
 
-def test_listeners_hear_of_every_change_once() -> None:
-    heard: list[tuple[object, object]] = []
+def test_event_handlers_are_called_once_per_change() -> None:
+    seen: list[tuple[object, object]] = []
     store = new_store()
-    store.on_change(lambda old, new: heard.append((old and old[1], new and new[1])))
+    store.add_event_handler(lambda old, new: seen.append((old and old[1], new and new[1])))
     store.put(pod("a", 1))
     store.put(pod("a", 1))
     store.put(pod("a", 2))
     store.remove((ML, "a"), "uid-a", 3)
     store.remove((ML, "a"), "uid-a", 3)
-    assert heard == [(None, "at 1"), ("at 1", "at 2"), ("at 2", None)]
+    assert seen == [(None, "at 1"), ("at 1", "at 2"), ("at 2", None)]
 
 
-def test_a_listener_that_fails_does_not_harm_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    heard: list[object] = []
+def test_a_handler_that_fails_does_not_affect_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[object] = []
     store = new_store()
 
     def fail(old: object, new: object) -> None:
         raise ValueError("no")
 
-    store.on_change(fail)
-    store.on_change(lambda old, new: heard.append(new))
+    store.add_event_handler(fail)
+    store.add_event_handler(lambda old, new: seen.append(new))
     store.put(pod("a", 1))
-    assert heard == [("job", "at 1")]
-    assert "a listener failed" in caplog.text
+    assert seen == [("job", "at 1")]
+    assert "an event handler failed" in caplog.text
 
 
-def test_an_object_that_cannot_be_read_is_left_out_and_said_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_object_that_cannot_be_read_is_ignored_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     store = new_store()
     broken = pod("bad", 1)
     del broken["owner"]
@@ -123,30 +123,30 @@ def test_an_object_that_cannot_be_read_is_left_out_and_said_so(caplog: pytest.Lo
     assert "ml/bad" in caplog.text
 
 
-def test_after_a_restore_from_backup_smaller_versions_are_believed() -> None:
+def test_after_a_restore_from_backup_smaller_versions_are_accepted() -> None:
     store = new_store()
     store.put(pod("a", 900))
     store.put(pod("b", 901))
-    store.forget_versions()
+    store.reset_versions()
     store.put(pod("a", 5))
-    store.keep_only({(ML, "a")}, version=6)
+    store.prune({(ML, "a")}, version=6)
     assert store.get(ML, "a") == ("job", "at 5")
     assert store.get(ML, "b") is None
-    assert store.having("job") == [("job", "at 5")]
+    assert store.by_index("job") == [("job", "at 5")]
 
 
-def test_graves_are_cleared_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "GRAVE_SECONDS", -1.0)
+def test_old_tombstones_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "TOMBSTONE_SECONDS", -1.0)
     store = new_store()
     for number in range(100):
         store.put(pod("a", number + 1, uid=f"uid-{number}"))
         store.remove((ML, "a"), f"uid-{number}", number + 1)
-    assert len(store._graves) <= 2
+    assert len(store._tombstones) <= 2
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[str, Object]]:
-    """What really happened on a server, in order: puts and deletes of a few names."""
+    """What happened on a server, in order: puts and deletes of a few names."""
     happened: list[tuple[str, Object]] = []
     alive: dict[str, str] = {}
     for version in range(1, draw(st.integers(1, 20)) + 1):
@@ -160,21 +160,21 @@ def histories(draw: st.DrawFn) -> list[tuple[str, Object]]:
 
 
 @given(histories(), st.data())
-def test_a_watch_in_order_with_late_answers_in_between_ends_at_the_truth(
+def test_a_watch_with_late_responses_in_between_ends_at_the_newest_state(
     happened: list[tuple[str, Object]], data: st.DataObject
 ) -> None:
-    """An answer to an own write may arrive before its watch event, after it, or long after."""
+    """The response to a write of our own may arrive before its watch event, after it, or long after."""
     store = new_store()
     truth: dict[str, str] = {}
     for type_, raw in happened:
         name = raw["metadata"]["name"]
         truth.pop(name, None) if type_ == "DELETED" else truth.update({name: raw["phase"]})
         for _ in range(data.draw(st.integers(0, 2))):
-            answered, answer = data.draw(st.sampled_from(happened))
-            if answered == "PUT":
-                store.put(answer)
+            kind, response = data.draw(st.sampled_from(happened))
+            if kind == "PUT":
+                store.put(response)
             else:
-                store.remove((ML, answer["metadata"]["name"]), answer["metadata"]["uid"])
+                store.remove((ML, response["metadata"]["name"]), response["metadata"]["uid"])
         if type_ == "DELETED":
             store.remove((ML, name), raw["metadata"]["uid"], int(raw["metadata"]["resourceVersion"]))
         else:
@@ -184,4 +184,4 @@ def test_a_watch_in_order_with_late_answers_in_between_ends_at_the_truth(
             store.put(raw)
     known = {name: value[1] for name in "abc" if (value := store.get(ML, name))}
     assert known == truth
-    assert sorted(value[1] for value in store.having("job")) == sorted(truth.values())
+    assert sorted(value[1] for value in store.by_index("job")) == sorted(truth.values())

@@ -15,8 +15,8 @@ from paddlejob.cli.install.operators import find_operators
 from paddlejob.errors import BadInput, NotFound, NotPossible
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS
+from paddlejob.objects.resources import PADDLEJOBS
 from paddlejob.operator.manifests import NAME, manifests
-from paddlejob.operator.resources import PADDLEJOBS
 
 Object = dict[str, Any]
 GONE_WITHIN = 180.0

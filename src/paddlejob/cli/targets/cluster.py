@@ -17,7 +17,7 @@ from paddlejob.errors import BadInput, Forbidden, InvalidJob, NotFound, NotPossi
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, EVENTS
-from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.objects.resources import PADDLEJOBS
 
 Object = dict[str, Any]
 T = TypeVar("T")

@@ -17,8 +17,7 @@ from paddlejob.cli.targets.view import job_view, training_state
 from paddlejob.errors import BadInput, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS
-from paddlejob.operator.resources import PADDLEJOBS
-from paddlejob.operator.transform import attempt_of, owner_of
+from paddlejob.objects.resources import PADDLEJOBS, attempt_of, owner_of
 
 Object = dict[str, Any]
 PAUSE = 1.0

@@ -8,7 +8,7 @@ from paddlejob import contract
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from paddlejob.errors import NotPossible
-from paddlejob.operator import transform as digest
+from paddlejob.objects import transform
 
 Object = dict[str, Any]
 
@@ -25,7 +25,7 @@ def job_view(
 
 def pod_view(obj: Object) -> PodView | None:
     """None for a pod that bears our label by accident."""
-    pod = digest.pod(obj).value
+    pod = transform.pod(obj).value
     if pod is None:
         return None
     state = training_state(obj)
@@ -75,7 +75,7 @@ def training_state(pod: Object, container: str = "") -> Object:
 
 
 def _read(obj: Object) -> PaddleJob:
-    job = digest.job(obj)
+    job = transform.job(obj)
     if job is None:
         name = "/".join((obj["metadata"]["namespace"], obj["metadata"]["name"]))
         raise NotPossible(f"job {name} is not one that this version understands; is the CRD older or newer than pdj?")

@@ -1,4 +1,4 @@
-"""How far a pod has come, read off its status as kubelets write it."""
+"""What plans see of API objects, above all of a pod's status as kubelets write it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from paddlejob.api.types import Role
-from paddlejob.operator import transform as digest
+from paddlejob.objects import transform
+from paddlejob.objects.resources import owner_of
 from paddlejob.plan import Pod, PodPhase
 from paddlejob.plan.manifest import pod_manifest
 from tests.support.builders import job
@@ -16,7 +17,7 @@ from tests.support.builders import job
 def read(status: dict[str, Any], **metadata: Any) -> Pod:
     made = pod_manifest(job(), Role.WORKER, 1, 2, "build")
     made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z", **metadata}
-    found = digest.pod({**made, "status": status}).value
+    found = transform.pod({**made, "status": status}).value
     assert found is not None
     return found
 
@@ -158,13 +159,13 @@ def test_labels_annotations_and_deletion():
     assert (seen.deletion_due, seen.woken, seen.woken_at, seen.build) == (1800000030.0, 1, 1800000003.25, "b")
 
 
-def test_a_pod_that_bears_our_label_by_accident_is_left_alone():
+def test_a_pod_with_our_job_label_but_no_role_is_ignored():
     stray = {"metadata": {"name": "x", "namespace": "d", "uid": "u", "labels": {"batch.paddlepaddle.org/job": "mnist"}}}
-    assert digest.pod(stray).value is None
+    assert transform.pod(stray).value is None
 
 
-def test_an_unreadable_job_stops_nobody():
-    assert digest.job({"metadata": {"name": "x", "namespace": "d"}, "spec": {"worker": 3}}) is None
+def test_an_unreadable_job_is_skipped():
+    assert transform.job({"metadata": {"name": "x", "namespace": "d"}, "spec": {"worker": 3}}) is None
 
 
 @pytest.mark.parametrize(("finished", "phase"), [("08:00:04", PodPhase.SUCCEEDED), ("08:00:10", PodPhase.FAILED)])
@@ -178,6 +179,6 @@ def test_a_program_that_ends_well_after_its_pod_was_deleted_has_not_succeeded(fi
 
 def test_kubeflows_paddlejob_of_the_same_name_owns_nothing_of_ours():
     reference = {"kind": "PaddleJob", "name": "mnist", "uid": "u", "controller": True}
-    assert digest.owner_of({"metadata": {"ownerReferences": [reference | {"apiVersion": "kubeflow.org/v1"}]}}) == ""
+    assert owner_of({"metadata": {"ownerReferences": [reference | {"apiVersion": "kubeflow.org/v1"}]}}) == ""
     ours = reference | {"apiVersion": "batch.paddlepaddle.org/v1"}
-    assert digest.owner_of({"metadata": {"ownerReferences": [ours]}}) == "u"
+    assert owner_of({"metadata": {"ownerReferences": [ours]}}) == "u"

@@ -1,4 +1,4 @@
-"""What a rejection by the API server means: an error of the tree, or a reason to wait and try again."""
+"""Turns error responses of the API server into exceptions."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
-def error_of(code: int, body: bytes, headers: Mapping[str, str], request: str) -> ApiError:
-    """The error that an answer stands for. `request` names what was asked, for answers without a message."""
+def api_error(code: int, body: bytes, headers: Mapping[str, str], request: str) -> ApiError:
+    """The exception for a response; `request` goes into its message."""
     status = _status(body)
     reason = str(status.get("reason") or "")
     message = str(status.get("message") or body[:500].decode(errors="replace").strip() or "no message")
-    # A Status inside a watch carries its own code; the one of the transport was 200.
+    # A Status inside a watch has its own code; that of the HTTP response was 200.
     code = int(status.get("code") or code)
     kind = AlreadyExists if reason == "AlreadyExists" else _BY_CODE.get(code, ApiError)
     return kind(code, reason or "Unknown", f"{request}: {message}", _seconds(headers.get("Retry-After")))
 
 
-def may_be_sent_again(error: ApiError) -> bool:
-    """True where the server did nothing and says when to come back."""
+def is_retriable(error: ApiError) -> bool:
+    """Whether the server did nothing and said when to try again."""
     return error.code in (429, 503) and error.retry_after is not None
 
 
@@ -54,7 +54,7 @@ def _status(body: bytes) -> dict[str, Any]:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Retry-After in seconds; the form with a date is taken as one second."""
+    """Retry-After in seconds; a date counts as one second."""
     if retry_after is None:
         return None
     try:

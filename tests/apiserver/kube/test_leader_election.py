@@ -13,60 +13,60 @@ import pytest
 
 from paddlejob.errors import NotLeader
 from paddlejob.kube.client import Client
-from paddlejob.kube.lease import Lease, steady_clock
+from paddlejob.kube.leader_election import LeaderElector, steady_clock
 from paddlejob.kube.resource import CONFIGMAPS, LEASES
 
 from .conftest import ControlPlane
 from .support import LONG, background, configmap, until
 
-QUICK = {"lease_seconds": 4.0, "renew_deadline": 2.5, "retry": 0.3}
+QUICK = {"lease_duration": 4.0, "renew_deadline": 2.5, "retry_period": 0.3}
 
 
-async def test_the_first_leads_and_the_second_waits_until_it_is_given_back(client: Client, namespace: str) -> None:
+async def test_the_first_leads_and_the_second_waits_until_the_lease_is_released(client: Client, namespace: str) -> None:
     order: list[str] = []
 
     async def second() -> None:
-        async with Lease(client, namespace, "op", "second", **QUICK) as lease:
+        async with LeaderElector(client, namespace, "op", "second", **QUICK) as elector:
             order.append("second leads")
-            assert lease.held()
+            assert elector.is_leader()
             await asyncio.sleep(3600)
 
-    first = Lease(client, namespace, "op", "first", **QUICK)
+    first = LeaderElector(client, namespace, "op", "first", **QUICK)
     async with asyncio.timeout(LONG), first, background(second()):
-        await asyncio.sleep(QUICK["lease_seconds"] + 1)
-        assert first.held(), "it is renewed for as long as it is wanted"
+        await asyncio.sleep(QUICK["lease_duration"] + 1)
+        assert first.is_leader(), "it is renewed while it is in use"
         assert order == []
         await first.__aexit__(None, None, None)
         holder = (await client.get(LEASES, "op", namespace))["spec"].get("holderIdentity")
-        assert holder != "first", "it is given back, and need not run out"
+        assert holder != "first", "it is released and need not expire"
         await until(lambda: order)
     record = (await client.get(LEASES, "op", namespace))["spec"]
     assert record["leaseTransitions"] == 1
 
 
-async def test_a_lease_that_is_left_without_a_word_is_taken_when_it_has_run_out(client: Client, namespace: str) -> None:
-    first = Lease(client, namespace, "op", "first", **QUICK)
-    assert await first._attempt()
+async def test_a_lease_that_is_not_released_is_taken_after_it_expires(client: Client, namespace: str) -> None:
+    first = LeaderElector(client, namespace, "op", "first", **QUICK)
+    assert await first._try_acquire_or_renew()
     begun = time.monotonic()
-    async with asyncio.timeout(LONG), Lease(client, namespace, "op", "second", **QUICK) as second:
-        assert time.monotonic() - begun >= QUICK["lease_seconds"] - 0.5
-        assert second.held()
-        assert not first.held()
+    async with asyncio.timeout(LONG), LeaderElector(client, namespace, "op", "second", **QUICK) as second:
+        assert time.monotonic() - begun >= QUICK["lease_duration"] - 0.5
+        assert second.is_leader()
+        assert not first.is_leader()
 
 
-async def test_who_cannot_renew_is_no_leader_after_the_deadline_and_sends_nothing(
+async def test_a_leader_that_cannot_renew_stops_writing_after_the_deadline(
     client: Client, namespace: str, control_plane: ControlPlane
 ) -> None:
-    lease = Lease(client, namespace, "op", "only", **QUICK)
-    async with lease, Client(client.access, may_write=lease.held) as fenced:
+    elector = LeaderElector(client, namespace, "op", "only", **QUICK)
+    async with elector, Client(client.access, may_write=elector.is_leader) as fenced:
         await fenced.create(CONFIGMAPS, configmap("before", namespace))
         await asyncio.to_thread(control_plane.kill_apiserver)
         try:
             async with asyncio.timeout(LONG):
-                await lease.lost()
+                await elector.lost()
         finally:
             await asyncio.to_thread(control_plane.start_apiserver)
-        assert not lease.held()
+        assert not elector.is_leader()
         with pytest.raises(NotLeader):
             await fenced.create(CONFIGMAPS, configmap("after", namespace))
     assert len(await client.list(CONFIGMAPS, namespace, label_selector="app=test")) == 1
@@ -77,14 +77,15 @@ import asyncio, itertools, sys
 from paddlejob.errors import NotLeader
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
-from paddlejob.kube.lease import Lease
+from paddlejob.kube.leader_election import LeaderElector
 from paddlejob.kube.resource import CONFIGMAPS
 
 async def main(namespace):
     access = find_access()
     async with Client(access) as plain:
-        lease = Lease(plain, namespace, "op", "child", lease_seconds=4.0, renew_deadline=2.5, retry=0.3)
-        async with lease, Client(access, may_write=lease.held) as fenced:
+        quick = {"lease_duration": 4.0, "renew_deadline": 2.5, "retry_period": 0.3}
+        elector = LeaderElector(plain, namespace, "op", "child", **quick)
+        async with elector, Client(access, may_write=elector.is_leader) as fenced:
             try:
                 for number in itertools.count():
                     await fenced.patch(CONFIGMAPS, "work", namespace, {"data": {"child": str(number)}})
@@ -92,14 +93,14 @@ async def main(namespace):
                     await asyncio.sleep(0.05)
             except NotLeader:
                 print("deposed", flush=True)
-            await lease.lost()
+            await elector.lost()
             print("lost", flush=True)
 
 asyncio.run(main(sys.argv[1]))
 """
 
 
-async def test_a_leader_that_was_frozen_writes_nothing_after_it_wakes(
+async def test_a_leader_that_was_suspended_writes_nothing_after_it_resumes(
     client: Client, namespace: str, kubeconfig: Path
 ) -> None:
     await client.create(CONFIGMAPS, configmap("work", namespace))
@@ -117,12 +118,12 @@ async def test_a_leader_that_was_frozen_writes_nothing_after_it_wakes(
             for _ in range(3):
                 assert (await child.stdout.readline()).strip().isdigit()
             os.kill(child.pid, signal.SIGSTOP)
-            async with Lease(client, namespace, "op", "successor", **QUICK) as lease:
+            async with LeaderElector(client, namespace, "op", "successor", **QUICK) as elector:
                 taken = await client.patch(CONFIGMAPS, "work", namespace, {"data": {"successor": "1"}})
                 os.kill(child.pid, signal.SIGCONT)
-                said = (await child.stdout.read()).decode().split()
-                assert said[-2:] == ["deposed", "lost"]
-                assert lease.held(), "the one that woke does not take it back"
+                output = (await child.stdout.read()).decode().split()
+                assert output[-2:] == ["deposed", "lost"]
+                assert elector.is_leader(), "the resumed process does not take it back"
         now = await client.get(CONFIGMAPS, "work", namespace)
         assert now["metadata"]["resourceVersion"] == taken["metadata"]["resourceVersion"]
     finally:
@@ -131,7 +132,7 @@ async def test_a_leader_that_was_frozen_writes_nothing_after_it_wakes(
             await child.wait()
 
 
-def test_the_clock_goes_on_while_the_process_is_stopped() -> None:
+def test_the_clock_advances_while_the_process_is_stopped() -> None:
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

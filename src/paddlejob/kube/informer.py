@@ -1,0 +1,181 @@
+"""An informer: a local copy of the objects of one resource, kept current by list and watch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import aclosing
+from typing import Generic, TypeVar
+
+from paddlejob.errors import ApiError, Gone, KubeError, NotFound, Overloaded
+from paddlejob.kube.client import Client, WatchEvent
+from paddlejob.kube.resource import Object, Resource
+from paddlejob.kube.store import EventHandler, Key, Store, key_of
+
+T = TypeVar("T")
+
+FIRST_BACKOFF = 0.5
+LONGEST_BACKOFF = 30.0
+ABSENT_RETRY_SECONDS = 30.0
+WATCH_SECONDS = 300
+# With 2000 pods of 6 KB the process peaks at 106 MiB in pages of 500, at 53 MiB in pages of 100, and is faster.
+PAGE = 100
+
+log = logging.getLogger(__name__)
+
+
+class Informer(Generic[T]):
+    """Caches what `transform` makes of each object; `run()` keeps the cache current until it is cancelled.
+
+    `index` returns the keys under which `by_index` finds an object. The raw objects are not kept.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        transform: Callable[[Object], T],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        index: Callable[[T], Iterable[Hashable]] = lambda value: (),
+    ) -> None:
+        self.resource = resource
+        self.synced = asyncio.Event()
+        """Set after the first list, or once the resource is known to be absent."""
+        self.absent = False
+        """Whether the server does not serve the resource; the informer retries every 30 s."""
+        self.last_error = ""
+        """Why the server cannot be reached; empty while it can."""
+        self.last_contact = 0.0
+        """The time.monotonic() of the last response from the server."""
+        self._client = client
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._store = Store(transform, index)
+        self._version = ""
+        self._newest = "0"
+        self._backoff = FIRST_BACKOFF
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._store)
+
+    def get(self, namespace: str, name: str) -> T | None:
+        return self._store.get(namespace, name)
+
+    def by_index(self, index_key: Hashable) -> list[T]:
+        """The objects for which `index` returned this key."""
+        return self._store.by_index(index_key)
+
+    def add_event_handler(self, handler: EventHandler[T]) -> None:
+        """Call `handler(old, new)` on every change; `old` is None for a new object, `new` for a deleted one."""
+        self._store.add_event_handler(handler)
+
+    def record_write(self, obj: Object) -> None:
+        """Store the response to a write of our own, so that the next read sees it."""
+        self._store.put(obj)
+
+    def record_delete(self, namespace: str, name: str, uid: str) -> None:
+        """Remove an object that we deleted, whatever the watch still says about this uid."""
+        self._store.remove((namespace, name), uid)
+
+    async def run(self) -> None:
+        """List, then watch, until cancelled."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                started = time.monotonic()
+                await self._watch()
+                # A server that ends every watch immediately must not be asked in a tight loop.
+                if time.monotonic() - started < 1.0:
+                    await self._back_off()
+            except NotFound:
+                await self._wait_until_installed()
+            except Gone:
+                log.info("%s: the resource version is too old; listing again", self.resource)
+                self._version = ""
+                await self._back_off()
+            except KubeError as error:
+                self._contact_lost(str(error))
+                if isinstance(error, ApiError) and not isinstance(error, Overloaded):
+                    self._version = ""
+                await self._back_off()
+
+    async def _list(self) -> None:
+        listed: set[Key] = set()
+        version = ""
+        pages = self._client.pages(self.resource, self._namespace, label_selector=self._label_selector, size=PAGE)
+        async for page in pages:
+            if not version:
+                self._detect_restore(int(page.version))
+            version = page.version
+            for obj in page.items:
+                listed.add(key_of(obj))
+                self._store.put(obj)
+            self._contact_made()
+        self._store.prune(listed, int(version))
+        self._version = self._newest = version
+        self.absent = False
+        self.synced.set()
+
+    def _detect_restore(self, version: int) -> None:
+        if version < int(self._newest):
+            log.warning("%s: the server's resource version went back; was etcd restored from a backup?", self.resource)
+            self._store.reset_versions()
+
+    async def _watch(self) -> None:
+        events = self._client.watch(
+            self.resource,
+            self._namespace,
+            version=self._version,
+            label_selector=self._label_selector,
+            seconds=random.randint(WATCH_SECONDS * 4 // 5, WATCH_SECONDS),
+            opened=self._contact_made,
+        )
+        async with aclosing(events):
+            async for event in events:
+                self._apply(event)
+                self._backoff = FIRST_BACKOFF
+                self._contact_made()
+
+    def _apply(self, event: WatchEvent) -> None:
+        metadata = event.object["metadata"]
+        version = metadata["resourceVersion"]
+        if event.type == "DELETED":
+            self._store.remove(key_of(event.object), metadata["uid"], int(version))
+        elif event.type != "BOOKMARK":
+            self._store.put(event.object)
+        self._version = self._newest = version
+
+    async def _wait_until_installed(self) -> None:
+        """The server does not serve the resource: its CRD is not installed yet, or was removed."""
+        if not self.absent:
+            log.info("%s: not installed in this cluster; retrying every %g s", self.resource, ABSENT_RETRY_SECONDS)
+        self._contact_made()
+        self._store.clear()
+        self._version = ""
+        self.absent = True
+        self.synced.set()
+        await asyncio.sleep(ABSENT_RETRY_SECONDS)
+
+    def _contact_made(self) -> None:
+        if self.last_error:
+            log.info("%s: the API server is reachable again", self.resource)
+        self.last_error = ""
+        self.last_contact = time.monotonic()
+
+    def _contact_lost(self, error: str) -> None:
+        if not self.last_error:
+            log.warning("%s: list or watch failed, retrying: %s", self.resource, error)
+        self.last_error = error
+
+    async def _back_off(self) -> None:
+        await asyncio.sleep(self._backoff * random.uniform(0.5, 1.0))
+        self._backoff = min(self._backoff * 2, LONGEST_BACKOFF)

@@ -1,0 +1,136 @@
+"""The status of a pod's training container, from what kubelets and controllers write to the pod's status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from paddlejob.kube.resource import Object
+from paddlejob.plan import PodPhase
+from paddlejob.plan.times import parse
+from paddlejob.plan.training import training_container
+
+STATUS_UNKNOWN = ("ContainerStatusUnknown", "Unknown")
+"""Reasons of a container that existed before its node restarted; how it ended is not known."""
+TRANSIENT = "failed to sync configmap cache"
+"""A kubelet that is slow to start watching reports this for a moment; nothing is missing."""
+DISRUPTION_REASONS = {
+    "TerminationByKubelet": "Evicted",
+    "EvictionByEvictionAPI": "Evicted",
+    "PreemptionByScheduler": "Preempted",
+    "DeletionByTaintManager": "NodeLost",
+    "DeletionByPodGC": "NodeLost",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """How far the training container has come; the fields are those of `plan.Pod`."""
+
+    phase: PodPhase
+    exit_code: int | None = None
+    reason: str = ""
+    message: str = ""
+    disrupted: bool = False
+
+
+def container_status(pod: Object, environment: str) -> ContainerStatus:
+    """The training container's status; it waits at the start barrier if only the ConfigMap `environment` is missing."""
+    status: Object = pod.get("status") or {}
+    state = _training_state(pod, status)
+    if condition := _condition(status, "DisruptionTarget"):
+        return _disrupted(condition, status, state)
+    if status.get("reason") in ("Evicted", "NodeLost", "Preempting"):
+        return ContainerStatus(
+            PodPhase.FAILED, reason=status["reason"], message=status.get("message", ""), disrupted=True
+        )
+    if "waiting" in state or not state:
+        return _waiting(status, state.get("waiting") or {}, environment)
+    found = _running_or_ended(status, state)
+    if _ended_since(state, _deletion_requested(pod["metadata"])):
+        return replace(found, phase=PodPhase.FAILED)
+    return found
+
+
+def _disrupted(condition: Object, status: Object, state: Object) -> ContainerStatus:
+    found = _running_or_ended(status, state)
+    since = condition.get("lastTransitionTime")
+    failed = status.get("phase") == "Failed" or _ended_since(state, parse(since) if since else None)
+    reason = condition.get("reason", "")
+    return ContainerStatus(
+        phase=PodPhase.FAILED if failed else found.phase,
+        exit_code=found.exit_code,
+        reason=DISRUPTION_REASONS.get(reason, reason or "Evicted"),
+        message=status.get("message") or condition.get("message", ""),
+        disrupted=True,
+    )
+
+
+def _ended_since(state: Object, moment: float | None) -> bool:
+    """Whether the program ended after it was asked to: exit code 0 then means a checkpoint, not success."""
+    finished = (state.get("terminated") or {}).get("finishedAt")
+    return moment is not None and finished is not None and parse(finished) >= moment
+
+
+def _deletion_requested(metadata: Object) -> float | None:
+    due = metadata.get("deletionTimestamp")
+    return parse(due) - (metadata.get("deletionGracePeriodSeconds") or 0) if due else None
+
+
+def _running_or_ended(status: Object, state: Object) -> ContainerStatus:
+    if "terminated" in state:
+        return _terminated(state["terminated"])
+    if status.get("phase") in ("Failed", "Succeeded"):
+        reason = status.get("reason", "")
+        # No container ever ran: the node rejected the pod, which says nothing about the program.
+        disrupted = bool(reason) and reason != "DeadlineExceeded"
+        return ContainerStatus(PodPhase.FAILED, None, reason, status.get("message", ""), disrupted)
+    return ContainerStatus(PodPhase.RUNNING if "running" in state else PodPhase.PENDING)
+
+
+def _terminated(terminated: Object) -> ContainerStatus:
+    code, reason = terminated.get("exitCode", 0), terminated.get("reason", "")
+    return ContainerStatus(
+        phase=PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED,
+        exit_code=code,
+        reason="" if reason in ("Completed", "Error") else reason,
+        message=terminated.get("message", ""),
+        disrupted=reason in STATUS_UNKNOWN,
+    )
+
+
+def _waiting(status: Object, waiting: Object, environment: str) -> ContainerStatus:
+    if status.get("phase") in ("Failed", "Succeeded"):
+        return _running_or_ended(status, _failed_init(status))
+    reason, message = waiting.get("reason", ""), waiting.get("message", "")
+    if reason == "CreateContainerConfigError" and f'configmap "{environment}" not found' in message:
+        return ContainerStatus(PodPhase.WAITING)
+    if reason in ("", "ContainerCreating", "PodInitializing") or TRANSIENT in message:
+        return _unscheduled(status)
+    return ContainerStatus(PodPhase.PENDING, reason=reason, message=message)
+
+
+def _unscheduled(status: Object) -> ContainerStatus:
+    condition = _condition(status, "PodScheduled", "False") or {}
+    if condition.get("reason") != "Unschedulable":
+        return ContainerStatus(PodPhase.PENDING)
+    return ContainerStatus(PodPhase.PENDING, reason="Unschedulable", message=condition.get("message", ""))
+
+
+def _training_state(pod: Object, status: Object) -> Object:
+    name = training_container(pod)["name"]
+    states = (one.get("state") or {} for one in status.get("containerStatuses") or [] if one["name"] == name)
+    return next(states, {})
+
+
+def _failed_init(status: Object) -> Object:
+    for one in status.get("initContainerStatuses") or []:
+        state: Object = one.get("state") or {}
+        if (state.get("terminated") or {}).get("exitCode"):
+            return state
+    return {}
+
+
+def _condition(status: Object, type_: str, value: str = "True") -> Object | None:
+    return next(
+        (one for one in status.get("conditions") or [] if one["type"] == type_ and one["status"] == value), None
+    )

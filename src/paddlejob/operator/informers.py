@@ -1,0 +1,90 @@
+"""The operator's informers: for jobs and for the objects they own. A change to any of them is a change to its job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from paddlejob import contract
+from paddlejob.api.types import PaddleJob
+from paddlejob.engine.backend import Key
+from paddlejob.kube.client import Client
+from paddlejob.kube.informer import Informer
+from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
+from paddlejob.objects import transform
+from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
+from paddlejob.objects.transform import Owned
+from paddlejob.plan import Pod, PodGroup
+
+
+def _by_owner(owned: Owned[Any]) -> tuple[str]:
+    return (owned.owner,)
+
+
+def _by_owner_and_name(owned: Owned[PodGroup]) -> tuple[str, tuple[str, str]]:
+    """A user's own pod group has no owner; it is found by its name, which is the job's."""
+    return (owned.owner, (owned.namespace, owned.value.name))
+
+
+class Informers:
+    def __init__(self, client: Client, namespace: str | None) -> None:
+        ours = contract.LABEL_JOB
+        self.jobs: Informer[PaddleJob | None] = Informer(client, PADDLEJOBS, transform.job, namespace=namespace)
+        self.pods: Informer[Owned[Pod | None]] = Informer(
+            client, PODS, transform.pod, namespace=namespace, label_selector=ours, index=_by_owner
+        )
+        self.environments: Informer[Owned[tuple[int, str]]] = Informer(
+            client, CONFIGMAPS, transform.environment, namespace=namespace, label_selector=ours, index=_by_owner
+        )
+        self.services: Informer[Owned[tuple[str, str]]] = Informer(
+            client, SERVICES, transform.service, namespace=namespace, label_selector=ours, index=_by_owner
+        )
+        self.pod_groups: Informer[Owned[PodGroup]] = Informer(
+            client, POD_GROUPS, transform.pod_group, namespace=namespace, index=_by_owner_and_name
+        )
+        informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups)
+        self._by_resource: dict[Resource, Informer[Any]] = {one.resource: one for one in informers}
+
+    @property
+    def last_contact(self) -> float:
+        """The time.monotonic() of the last response that any informer got."""
+        return max(informer.last_contact for informer in self._by_resource.values())
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for informer in self._by_resource.values():
+                tasks.create_task(informer.run())
+
+    async def wait_for_sync(self) -> None:
+        for informer in self._by_resource.values():
+            await informer.synced.wait()
+
+    def record_write(self, resource: Resource, obj: Object) -> None:
+        self._by_resource[resource].record_write(obj)
+
+    def record_delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
+        self._by_resource[resource].record_delete(namespace, name, uid)
+
+    def enqueue_changes(self, enqueue: Callable[[Key], None]) -> None:
+        """Call `enqueue` with the key of each job that changes, or whose objects change."""
+
+        def job_changed(old: PaddleJob | None, new: PaddleJob | None) -> None:
+            job = new or old
+            if job is not None:
+                enqueue((job.namespace, job.name))
+
+        def owned_changed(old: Owned[Any] | None, new: Owned[Any] | None) -> None:
+            owned = new or old
+            if owned is not None and owned.job:
+                enqueue((owned.namespace, owned.job))
+
+        def pod_group_changed(old: Owned[PodGroup] | None, new: Owned[PodGroup] | None) -> None:
+            owned = new or old
+            if owned is not None:
+                enqueue((owned.namespace, owned.job or owned.value.name))
+
+        self.jobs.add_event_handler(job_changed)
+        for informer in (self.pods, self.environments, self.services):
+            informer.add_event_handler(owned_changed)
+        self.pod_groups.add_event_handler(pod_group_changed)

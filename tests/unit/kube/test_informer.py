@@ -1,0 +1,156 @@
+"""The informer against a server that misbehaves; tests/apiserver runs it against a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+
+from paddlejob.kube import informer as informer_module
+from paddlejob.kube import transport
+from paddlejob.kube.client import Client
+from paddlejob.kube.informer import Informer
+from paddlejob.kube.resource import PODS
+
+from .conftest import Serve
+
+LONG = 30.0
+
+
+@pytest.fixture(autouse=True)
+def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer_module, "FIRST_BACKOFF", 0.005)
+    monkeypatch.setattr(informer_module, "ABSENT_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(transport, "FIRST_BACKOFF", 0.005)
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(LONG):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def pod(name: str, version: int) -> dict[str, Any]:
+    metadata = {"namespace": "ml", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata}
+
+
+class Script:
+    """Responds to each list and each watch with the next entry of its script; the last list is repeated."""
+
+    def __init__(self, lists: list[Any], watches: list[list[Any]]) -> None:
+        self.lists = lists
+        self.watches = watches
+        self.watched_from: list[str] = []
+        self.listed = 0
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            self.listed += 1
+            return self._list(self.lists[min(self.listed, len(self.lists)) - 1])
+        self.watched_from.append(request.query["resourceVersion"])
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        for event in self.watches.pop(0) if self.watches else [None]:
+            if event is None:
+                await asyncio.sleep(60)
+            type_, obj = event
+            await stream.write(orjson.dumps({"type": type_, "object": obj}) + b"\n")
+        return stream
+
+    def _list(self, entry: Any) -> web.Response:
+        if isinstance(entry, int):
+            return web.json_response({"kind": "Status", "code": entry, "reason": "x"}, status=entry)
+        version, items = entry
+        return web.json_response({"metadata": {"resourceVersion": str(version)}, "items": items})
+
+
+@contextlib.asynccontextmanager
+async def running(serve: Serve, script: Script) -> AsyncIterator[Informer[str]]:
+    async with Client(await serve(script.respond)) as client:
+        informer: Informer[str] = Informer(client, PODS, lambda raw: raw["metadata"]["resourceVersion"])
+        task = asyncio.create_task(informer.run())
+        try:
+            yield informer
+        finally:
+            assert not task.done(), "the informer must run until it is cancelled"
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def test_a_watch_that_ends_is_continued_from_the_last_version_seen(serve: Serve) -> None:
+    bookmark = ("BOOKMARK", {"metadata": {"resourceVersion": "8"}})
+    script = Script([(5, [pod("a", 3)])], [[("MODIFIED", pod("a", 6)), bookmark], [None]])
+    async with running(serve, script) as informer:
+        await until(lambda: len(script.watched_from) == 2)
+    assert script.watched_from == ["5", "8"]
+    assert script.listed == 1
+    assert informer.get("ml", "a") == "6"
+
+
+async def test_an_expired_watch_means_a_new_list_and_objects_that_it_lacks_are_deleted(serve: Serve) -> None:
+    error = ("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
+    script = Script([(5, [pod("a", 3), pod("b", 4)]), (9, [pod("a", 7)])], [[error], [None]])
+    deleted: list[str | None] = []
+    async with running(serve, script) as informer:
+        informer.add_event_handler(lambda old, new: deleted.append(old) if new is None else None)
+        await until(lambda: script.watched_from == ["5", "9"])
+        assert informer.get("ml", "a") == "7"
+        assert informer.get("ml", "b") is None
+    assert deleted == ["4"]
+
+
+async def test_another_error_in_a_watch_is_reported_and_means_a_new_list_too(serve: Serve) -> None:
+    error = ("ERROR", {"kind": "Status", "code": 500, "reason": "InternalError", "message": "oh"})
+    script = Script([(5, []), (6, [])], [[error], [None]])
+    async with running(serve, script) as informer:
+        await until(lambda: script.watched_from == ["5", "6"])
+        await until(lambda: informer.last_error == "")
+
+
+async def test_a_resource_that_is_not_installed_is_absent_until_it_is(serve: Serve) -> None:
+    script = Script([404, 404, (5, [pod("a", 3)])], [])
+    async with running(serve, script) as informer:
+        await informer.synced.wait()
+        assert informer.absent
+        assert informer.last_error == ""
+        await until(lambda: informer.get("ml", "a"))
+        assert not informer.absent
+
+
+async def test_a_resource_that_is_removed_takes_its_objects_with_it(serve: Serve) -> None:
+    error = ("ERROR", {"kind": "Status", "code": 500, "reason": "x", "message": "storage is gone"})
+    script = Script([(5, [pod("a", 3)]), 404], [[error]])
+    async with running(serve, script) as informer:
+        await until(lambda: informer.absent)
+        assert len(informer) == 0
+
+
+async def test_missing_permissions_are_reported_and_retried(serve: Serve) -> None:
+    script = Script([403, 403, (5, [])], [])
+    async with running(serve, script) as informer:
+        await until(lambda: "403" in informer.last_error)
+        assert not informer.synced.is_set()
+        assert informer.last_contact == 0.0
+        await informer.synced.wait()
+        await until(lambda: informer.last_error == "" and informer.last_contact > 0)
+
+
+async def test_resource_versions_that_went_back_are_accepted(serve: Serve) -> None:
+    error = ("ERROR", {"kind": "Status", "code": 410, "reason": "Expired"})
+    script = Script([(900, [pod("a", 800), pod("b", 850)]), (20, [pod("a", 10)])], [[error]])
+    async with running(serve, script) as informer:
+        await until(lambda: informer.get("ml", "a") == "10")
+        await until(lambda: informer.get("ml", "b") is None)
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_not_asked_in_a_tight_loop(serve: Serve) -> None:
+    script = Script([(5, [])], [[] for _ in range(1000)])
+    async with running(serve, script):
+        await asyncio.sleep(0.5)
+    assert len(script.watched_from) < 20
