@@ -71,7 +71,7 @@ def test_the_two_jobs_of_document_004_say_what_is_wrong_and_train_once_it_is_men
 
     train = ("-n", "default", "create", "-f", str(FILES / "hostpath-cluster-job.yaml"))
     images.kubectl(*train)
-    eventually("a pod says which programs there are", lambda: "there is quick_start" in _said(images))
+    eventually("a pod says which programs there are", lambda: "found quick_start" in _said(images))
     images.kubectl("-n", "default", "delete", "job", "paddle-cluster-job", "--cascade=foreground")
     (job / "quick_start").rename(job / "recommendation")
     images.kubectl(*train)

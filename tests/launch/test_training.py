@@ -42,7 +42,7 @@ def test_when_a_pod_is_killed_the_others_end_and_a_new_group_goes_on_from_the_la
         pods[0].kill()
         assert [pod.wait() for pod in pods[1:]] == [75, 75], pods[1].text
         for pod in pods[1:]:
-            assert f"trainer 0 ({on.addresses[0]}) is gone: training cannot go on without it" in pod.text
+            assert f"trainer 0 ({on.addresses[0]}) is lost; training cannot continue without it" in pod.text
 
         reached = max(path.name for path in (on.job / "output").glob("pass-*"))
         on.move()
