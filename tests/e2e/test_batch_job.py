@@ -61,7 +61,7 @@ def test_the_two_jobs_of_document_004_say_what_is_wrong_and_train_once_it_is_men
     data = (FILES / "hostpath-data-job.yaml").read_text()
     images.kubectl("-n", "default", "create", "-f", "-", input=data)
     _complete(images, "paddle-data")
-    assert "lies on no volume" in images.kubectl("-n", "default", "logs", "job/paddle-data").stdout
+    assert "is not on a volume" in images.kubectl("-n", "default", "logs", "job/paddle-data").stdout
     assert list(shared.iterdir()) == []
     images.kubectl("-n", "default", "delete", "job", "paddle-data")
     mended = data.replace('mountPath: "/mnt"', "mountPath: /home/work/mfs")
@@ -105,7 +105,7 @@ def test_a_pod_is_killed_and_new_pods_go_on_from_the_last_pass(images: Cluster, 
     _complete(images, "paddle-cluster-job")
     assert len([pod for pod in _pods(images) if pod not in first]) >= 3, "a whole new group"
     logs = "".join((output / f"node_{node}" / "train.log").read_text() for node in range(3))
-    assert re.search(r"goes on after pass-000\d\d", logs)
+    assert re.search(r"resumes after pass-000\d\d", logs)
 
 
 def _volume_and_claim(name: str) -> str:
