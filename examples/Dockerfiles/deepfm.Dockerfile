@@ -7,10 +7,9 @@ RUN apt-get update && \
 
 RUN pip install --no-cache-dir paddlepaddle==2.6.2 protobuf==4.25.8 "numpy<2" setuptools
 
-# The files that both share are links to wide_and_deep.
+# Both click models are in this directory.
 COPY wide_and_deep /wide_and_deep
-COPY deepfm /deepfm
 
-WORKDIR /deepfm
+WORKDIR /wide_and_deep
 
-ENTRYPOINT ["python3", "train.py"]
+ENTRYPOINT ["python3", "deepfm.py"]

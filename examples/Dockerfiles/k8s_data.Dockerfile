@@ -4,7 +4,7 @@ FROM python:3.11-slim
 COPY pyproject.toml requirements.lock README.md LICENSE /source/
 COPY src /source/src
 
-# With s3, so that DATA_URL may be an s3:// one. Without the lock, pip looks for versions that fit together for minutes.
+# The s3 extra is for s3:// in DATA_URL. Without the lock file, pip takes minutes to resolve versions.
 RUN pip install --no-cache-dir -c /source/requirements.lock "/source[s3]" && rm -rf /source
 
 COPY src/paddlejob/examples/k8s_data /k8s_data

@@ -9,7 +9,7 @@ RUN pip install --no-cache-dir paddlepaddle==2.6.2 protobuf==4.25.8 "numpy<2" se
 
 COPY k8s_train/start.sh k8s_train/start_paddle.py /root/
 
-# The documents' command is `bin/bash`, which is found from here.
+# The documents' command is the relative path `bin/bash`.
 WORKDIR /
 
 CMD ["/bin/bash", "-c", "/root/start.sh"]

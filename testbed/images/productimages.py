@@ -1,4 +1,4 @@
-"""The product's own images, made without Docker: the operator, and training images under the documents' names."""
+"""The product's own images, built without Docker: the operator, and training images under the documents' names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SYSTEM = ("python3", "libgomp1", "bash")
 
 @dataclass(frozen=True)
 class Training:
-    """An image that trains: the directory of an example, where it stands, and how it is run."""
+    """A training image: the directory of an example, its path in the image, and its command."""
 
     name: str
     directory: str = ""
@@ -44,7 +44,7 @@ TRAINING = (
     Training(f"{DOCUMENTS}/demo-wide-and-deep:v1", "wide_and_deep", TRAIN),
     Training(f"{DOCUMENTS}/demo-resnet:v1", "resnet", command=LAUNCHED),
     Training(f"{DOCUMENTS}/paddle-ubuntu:2.0.0-18.04"),
-    Training(f"{OURS}/deepfm:v1", "deepfm", TRAIN),
+    Training(f"{OURS}/deepfm:v1", "wide_and_deep", ("python3", "deepfm.py")),
     Training(f"{OURS}/mnist:v1", "mnist", TRAIN),
     Training(f"{OURS}/checkpoint:v1", "checkpoint", TRAIN),
     Training(f"{OURS}/heter:v1", "heter", TRAIN),
@@ -56,7 +56,7 @@ TRAINING = (
 
 
 def push_programs(registry: Registry, say: Say) -> None:
-    """The operator, and the image that splits data: paddlejob as it is in the working tree."""
+    """Push the operator and the image that splits data, with paddlejob from the working tree."""
     environment = {"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin"}
     with tempfile.TemporaryDirectory(prefix="testbed-image-") as scratch:
         layers = [debian(SYSTEM, say), python_packages(_dependencies(), LIBRARIES, say), _program(Path(scratch))]
@@ -82,27 +82,26 @@ def push_programs(registry: Registry, say: Say) -> None:
 
 
 def push_training(registry: Registry, say: Say, names: Sequence[str] = ()) -> None:
-    """Training images with real PaddlePaddle; all of them unless some are named."""
-    chosen = [one for one in TRAINING if not names or one.name in names]
+    """Push training images with real PaddlePaddle: those named, or all of them."""
+    chosen = [image for image in TRAINING if not names or image.name in names]
     with tempfile.TemporaryDirectory(prefix="testbed-image-") as scratch:
-        below = [debian(SYSTEM, say), python_packages(_extra("paddle"), LIBRARIES, say), _python_link(Path(scratch))]
-        for number, one in enumerate(chosen):
-            registry.push(_training(one, below, Path(scratch, str(number))))
+        base = [debian(SYSTEM, say), python_packages(_extra("paddle"), LIBRARIES, say), _python_link(Path(scratch))]
+        for number, image in enumerate(chosen):
+            registry.push(_training(image, base, Path(scratch, str(number))))
 
 
-def _training(one: Training, below: list[Blob], scratch: Path) -> Image:
-    layers = list(below)
-    if one.directory:
-        # Links between examples become files: an image stands alone.
-        shutil.copytree(EXAMPLES / one.directory, scratch / "tree", ignore=shutil.ignore_patterns("__pycache__"))
-        layers.append(layer(scratch / "tree", scratch / "layer.tar", at=one.at or f"/{one.directory}"))
+def _training(training: Training, base: list[Blob], scratch: Path) -> Image:
+    layers = list(base)
+    if training.directory:
+        shutil.copytree(EXAMPLES / training.directory, scratch / "tree", ignore=shutil.ignore_patterns("__pycache__"))
+        layers.append(layer(scratch / "tree", scratch / "layer.tar", at=training.at or f"/{training.directory}"))
     return Image(
-        one.name,
+        training.name,
         layers,
-        entrypoint=one.entrypoint,
-        command=one.command,
+        entrypoint=training.entrypoint,
+        command=training.command,
         environment={"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1"},
-        working_directory=one.working_directory or f"/{one.directory}",
+        working_directory=training.working_directory or f"/{training.directory}",
     )
 
 
@@ -113,7 +112,7 @@ def _program(scratch: Path) -> Blob:
 
 
 def _python_link(scratch: Path) -> Blob:
-    """The documents call it `python` here and `python3` there."""
+    """The documents use both `python` and `python3`."""
     links = scratch / "links"
     links.mkdir()
     (links / "python").symlink_to("/usr/bin/python3")

@@ -61,7 +61,7 @@ def test_the_two_jobs_of_document_004_report_what_is_wrong_and_train_once_it_is_
     data = (FILES / "hostpath-data-job.yaml").read_text()
     images.kubectl("-n", "default", "create", "-f", "-", input=data)
     _complete(images, "paddle-data")
-    assert "lies on no volume" in images.kubectl("-n", "default", "logs", "job/paddle-data").stdout
+    assert "is not on a volume" in images.kubectl("-n", "default", "logs", "job/paddle-data").stdout
     assert list(shared.iterdir()) == []
     images.kubectl("-n", "default", "delete", "job", "paddle-data")
     fixed = data.replace('mountPath: "/mnt"', "mountPath: /home/work/mfs")
@@ -71,7 +71,7 @@ def test_the_two_jobs_of_document_004_report_what_is_wrong_and_train_once_it_is_
 
     train = ("-n", "default", "create", "-f", str(FILES / "hostpath-cluster-job.yaml"))
     images.kubectl(*train)
-    eventually("a pod says which programs there are", lambda: "there is quick_start" in _logs(images))
+    eventually("a pod says which programs there are", lambda: "found quick_start" in _logs(images))
     images.kubectl("-n", "default", "delete", "job", "paddle-cluster-job", "--cascade=foreground")
     (job / "quick_start").rename(job / "recommendation")
     images.kubectl(*train)
@@ -105,7 +105,7 @@ def test_a_pod_is_killed_and_new_pods_continue_from_the_last_pass(images: Cluste
     _complete(images, "paddle-cluster-job")
     assert len([pod for pod in _pods(images) if pod not in first]) >= 3, "a whole new group"
     logs = "".join((output / f"node_{node}" / "train.log").read_text() for node in range(3))
-    assert re.search(r"goes on after pass-000\d\d", logs)
+    assert re.search(r"resumes after pass-000\d\d", logs)
 
 
 def _volume_and_claim(name: str) -> str:

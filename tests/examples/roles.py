@@ -1,6 +1,6 @@
-"""Starts the processes of a job by hand, each with the environment that a cluster would give it.
+"""Starts the processes of a job directly, each with the environment that a cluster would set.
 
-Every process has a loopback address of its own, and all share one port, as pods do.
+Every process has a loopback address of its own, and all use the same port, as pods do.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Pod:
 
 @dataclass
 class Stage:
-    """Where processes are started, and the promise that none is left when the stage closes."""
+    """Starts processes, and kills those that are left on close."""
 
     logs: Path
     program: list[str]
@@ -87,7 +87,7 @@ class Stage:
         return pod
 
     def left_over(self) -> list[int]:
-        """Every living process that this stage started, found by the mark in its environment."""
+        """The running processes that this stage started, found by a variable in their environment."""
         mark = f"{MARK}={self.run}".encode()
         found = []
         for environ in Path("/proc").glob("[0-9]*/environ"):
@@ -106,7 +106,7 @@ class Stage:
 
 @contextlib.contextmanager
 def stage(logs: Path, *program: str | Path, **extra: str) -> Iterator[Stage]:
-    opened = Stage(logs, [os.fspath(word) for word in program], extra)
+    opened = Stage(logs, [os.fspath(argument) for argument in program], extra)
     try:
         yield opened
     finally:
@@ -163,7 +163,7 @@ def _pod(on: Stage, endpoint: str, index: int, role: str) -> dict[str, str]:
 
 
 def _free_port() -> int:
-    """A port that is free on every address, and the one 18 above it, where gloo meets."""
+    """A port that is free on every address, and the one 18 above it, which gloo uses."""
     while True:
         with socket.socket() as first, socket.socket() as second:
             first.bind(("", 0))
@@ -174,7 +174,7 @@ def _free_port() -> int:
 
 
 def stopped_in(pods: list[Pod]) -> float:
-    """Ask each process to stop, and say how long the last one took."""
+    """Terminate each process, and return how long the last one took."""
     began = time.monotonic()
     for pod in pods:
         pod.process.terminate()

@@ -1,4 +1,4 @@
-"""Each example is run for real, as processes, and learns: past a stated bound that its untrained model misses."""
+"""Each example runs as real processes and learns: it passes a bound that its untrained model misses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAUNCH = ("-m", "paddle.distributed.launch")
 
 
 def finished(pods: list[Pod]) -> Pod:
-    """The first of the pods, once all have ended well."""
+    """The first of the pods, once all have succeeded."""
     for pod in pods:
         assert pod.wait() == 0, f"{pod.name}:\n{pod.text[-3000:]}"
     return pods[0]
@@ -40,7 +40,7 @@ def test_wide_and_deep_learns_on_two_servers_and_two_workers_from_any_directory(
         metrics = finished(workers).metrics()
         assert metrics["auc"] > 0.85 > 0.6 > metrics["untrained_auc"] > 0.4
         assert "18,000 samples" in workers[1].text
-        assert [server.process.poll() for server in servers] == [None, None], "a server stays until it is stopped"
+        assert [server.process.poll() for server in servers] == [None, None], "a server runs until it is stopped"
         assert stopped_in(servers) < 20
         assert "Traceback" not in servers[0].text
         assert "FatalError" not in servers[0].text
@@ -49,9 +49,9 @@ def test_wide_and_deep_learns_on_two_servers_and_two_workers_from_any_directory(
 
 
 @pytest.mark.full
-def test_deepfm_resumes_after_the_last_whole_epoch_and_learns_on(tmp_path: Path):
+def test_deepfm_resumes_after_the_last_complete_epoch_and_keeps_learning(tmp_path: Path):
     output = tmp_path / "out 输出"
-    program = EXAMPLES / "deepfm" / "train.py"
+    program = EXAMPLES / "wide_and_deep" / "deepfm.py"
     with stage(tmp_path / "first", program, OUTPUT_DIR=str(output), EPOCHS="2") as job:
         first = finished(start_ps_job(job)[1]).metrics()
     (output / "epoch-3").mkdir()  # as if the servers had died while they saved
@@ -66,18 +66,18 @@ def test_deepfm_resumes_after_the_last_whole_epoch_and_learns_on(tmp_path: Path)
     assert sorted(path.name for path in output.iterdir()) == ["epoch-3", "epoch-4", "latest.json"]
 
 
-def test_a_server_that_is_stopped_before_the_workers_come_leaves_no_helper_process(tmp_path: Path):
+def test_a_server_that_is_stopped_before_the_workers_start_leaves_no_helper_process(tmp_path: Path):
     with stage(tmp_path, EXAMPLES / "wide_and_deep" / "train.py") as job:
         (server,), _ = start_ps_job(job, servers=1, workers=0)
         deadline = time.monotonic() + PATIENCE
         while len(job.left_over()) < 3 and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert len(job.left_over()) == 3, "the server, gloo's meeting place and its manager"
+        assert len(job.left_over()) == 3, "the server, gloo's rendezvous server and its manager"
         assert stopped_in([server]) < 20
         assert job.left_over() == []
 
 
-def test_a_program_for_parameter_servers_says_what_it_misses_when_run_by_hand():
+def test_a_program_for_parameter_servers_reports_what_is_missing_when_run_by_hand():
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE", "TRAINING"))}
     command = [sys.executable, str(EXAMPLES / "wide_and_deep" / "train.py")]
     done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=PATIENCE)
@@ -116,11 +116,11 @@ def test_mnist_reads_the_public_files(tmp_path: Path):
     assert metrics["accuracy"] > 0.85 > 0.3 > metrics["untrained_accuracy"]
 
 
-def test_a_killed_collective_job_ends_with_the_very_model_of_one_that_ran_through(tmp_path: Path):
+def test_a_killed_collective_job_ends_with_the_same_model_as_an_uninterrupted_one(tmp_path: Path):
     program = EXAMPLES / "checkpoint" / "train.py"
-    with stage(tmp_path / "through", program) as job:
-        through = finished(start_collective_job(job)).metrics()
-    assert through["accuracy"] > 0.95 > 0.5 > through["untrained_accuracy"]
+    with stage(tmp_path / "uninterrupted", program) as job:
+        uninterrupted = finished(start_collective_job(job)).metrics()
+    assert uninterrupted["accuracy"] > 0.95 > 0.5 > uninterrupted["untrained_accuracy"]
 
     failing = {"OUTPUT_DIR": str(tmp_path / "saved 存"), "FAIL_AT_STEP": "220"}
     with stage(tmp_path / "killed", program, **failing) as job:
@@ -131,7 +131,7 @@ def test_a_killed_collective_job_ends_with_the_very_model_of_one_that_ran_throug
     with stage(tmp_path / "again", program, **failing) as job:
         worker = finished(start_collective_job(job))
     assert "starts after step 200 of 400" in worker.text
-    assert worker.metrics() == through
+    assert worker.metrics() == uninterrupted
 
 
 def heter_env(job: Stage, role: str, index: int) -> dict[str, str]:
@@ -156,31 +156,31 @@ def heter_env(job: Stage, role: str, index: int) -> dict[str, str]:
     }
 
 
-def test_every_pod_of_a_heter_job_knows_its_role_its_index_and_its_peers(tmp_path: Path):
+def test_every_pod_of_a_heter_job_reports_its_role_its_index_and_its_peers(tmp_path: Path):
     with stage(tmp_path, EXAMPLES / "heter" / "train.py") as job:
         workers = [job.start(f"worker-{index}", heter_env(job, "TRAINER", index)) for index in range(2)]
         server = job.start("ps-0", heter_env(job, "PSERVER", 0))
         heter = job.start("heter-1", heter_env(job, "HETER_TRAINER", 1))
         finished(workers)
-        told = {pod.name: _report(pod) for pod in (*workers, server, heter)}
-        assert {name: (report["role"], report["index"]) for name, report in told.items()} == {
+        reports = {pod.name: _report(pod) for pod in (*workers, server, heter)}
+        assert {name: (report["role"], report["index"]) for name, report in reports.items()} == {
             "worker-0": ("worker", 0),
             "worker-1": ("worker", 1),
             "ps-0": ("server", 0),
             "heter-1": ("heter", 1),
         }
-        assert all(report["heters"] == job.endpoints(201, 2) for report in told.values())
-        assert told["heter-1"]["role_id"] == 3
+        assert all(report["heters"] == job.endpoints(201, 2) for report in reports.values())
+        assert reports["heter-1"]["role_id"] == 3
         assert [server.process.poll(), heter.process.poll()] == [None, None]
         stopped_in([server, heter])
         assert job.left_over() == []
 
 
-def test_a_heter_pod_that_is_told_nonsense_says_so(tmp_path: Path):
+def test_a_heter_pod_reports_an_inconsistent_environment(tmp_path: Path):
     with stage(tmp_path, EXAMPLES / "heter" / "train.py") as job:
         pod = job.start("worker-0", heter_env(job, "TRAINER", 0) | {"POD_IP": "127.9.9.9"})
         assert pod.wait() == 1
-        assert "this pod at 127.9.9.9" in pod.text
+        assert "this pod is at 127.9.9.9" in pod.text
 
 
 def _report(pod: Pod) -> dict[str, object]:
@@ -190,4 +190,4 @@ def _report(pod: Pod) -> dict[str, object]:
             if line.startswith("{"):
                 return dict(json.loads(line))
         time.sleep(0.2)
-    raise AssertionError(f"{pod.name} said nothing:\n{pod.text}")
+    raise AssertionError(f"{pod.name} printed no report:\n{pod.text}")

@@ -35,14 +35,14 @@ class Pod:
         return self.process.wait(PATIENCE)
 
     def kill(self) -> None:
-        """As when its node goes: server, trainer and launcher at once."""
+        """As if its node failed: server, trainer and launcher at once."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
 @dataclass
 class Stage:
-    """A shared volume, and the promise that no process is left when the stage closes."""
+    """A shared volume and the pods that use it; kills the processes that are left on close."""
 
     volume: Path
     logs: Path
@@ -64,11 +64,11 @@ class Stage:
 
     @property
     def addresses(self) -> list[str]:
-        """Such that text order and number order differ."""
+        """Chosen so that text order and numeric order differ."""
         return [f"{self.network}.{9 + index}" for index in range(self.trainers)]
 
     def environ(self, address: str) -> dict[str, str]:
-        """What document 003 sets, and what the engine hands over."""
+        """The variables of document 003, and those that the embedded engine sets."""
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("PADDLE", "TRAIN", "JOB_"))}
         return clean | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -123,10 +123,12 @@ def stage(directory: Path, trainers: int = 3) -> Iterator[Stage]:
         opened.close()
 
 
-def wait_until(true: Callable[[], bool], what: str, pods: list[Pod]) -> None:
+def wait_until(condition: Callable[[], bool], what: str, pods: list[Pod]) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, f"not so after {PATIENCE:.0f} s: {what}\n" + "\n".join(p.text for p in pods)
+    while not condition():
+        assert time.monotonic() < deadline, f"timed out after {PATIENCE:.0f} s: {what}\n" + "\n".join(
+            p.text for p in pods
+        )
         assert all(pod.process.poll() is None for pod in pods), "\n".join(pod.text for pod in pods)
         time.sleep(0.2)
 

@@ -1,4 +1,4 @@
-"""Pods whose `paddle` is a stand-in for that of 2016: it records how it was called, and ends as it is told."""
+"""Pods whose `paddle` is a fake of the command of 2016: it records its arguments and exits on request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.launch.pods import START_SH, Stage, wait_until
 
 RECORDER = """#!/bin/bash
-# paddle pserver serves until it is ended; paddle train ends when the file `go` is there, with what is in it.
+# paddle pserver runs until it is stopped; paddle train runs the contents of the file `go` once it exists.
 echo "$*" >> "$RECORD/$1-$PADDLEJOB_POD_IP"
 echo "this is $1"
 echo "$(cat data/part.txt)" > "$RECORD/data-$PADDLEJOB_POD_IP"
@@ -53,9 +53,9 @@ class Cluster:
     def wait_for_trainers(self, ranks: Iterable[int] = range(3)) -> None:
         wait_until(lambda: all(self.trains(rank) for rank in ranks), "all trainers run", self.pods)
 
-    def finish(self, rank: int, words: str = "exit 0") -> None:
+    def finish(self, rank: int, script: str = "exit 0") -> None:
         draft = self.record / "draft"
-        draft.write_text(words)
+        draft.write_text(script)
         draft.rename(self.record / f"go-{self.on.addresses[rank]}")
 
     def recorded(self, what: str, rank: int) -> list[str]:

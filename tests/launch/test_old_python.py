@@ -24,16 +24,16 @@ def interpreter(version: str) -> Path | None:
 
 
 def _is(version: str, path: Path) -> bool:
-    words = "import sys; print('%d.%d' % sys.version_info[:2])"
-    told = subprocess.run([path, "-c", words], capture_output=True, text=True, check=False)
-    return told.stdout.strip() == version
+    script = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([path, "-c", script], capture_output=True, text=True, check=False)
+    return done.stdout.strip() == version
 
 
 @pytest.mark.parametrize("version", OLD)
 def test_three_pods_train_to_the_end_and_notice_a_failure(version: str, tmp_path: Path):
     python = interpreter(version)
     if not python:
-        pytest.skip(f"there is no Python {version} here; `pyenv install {version}` brings it")
+        pytest.skip(f"Python {version} is not installed; run `pyenv install {version}`")
     with stage(tmp_path / "good") as on:
         cluster = Cluster(on, tmp_path / "good", python=python).start()
         for rank in range(3):

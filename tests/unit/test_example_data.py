@@ -1,8 +1,10 @@
-"""The bundled examples' data: every worker reads its own samples, and the programs stay what they say they are."""
+"""The bundled examples: each module exists once, images run programs that exist, and workers read their own samples."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +12,13 @@ from types import ModuleType
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "paddlejob" / "examples"
-SHARED = ("checkpoints.py", "click_data.py", "criteo.py", "process.py", "ps_loop.py")
+from paddlejob.local.options import RunOptions
+from paddlejob.local.runtime.images import argv, find_image
+from testbed.productimages import TRAINING, Training
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "src" / "paddlejob" / "examples"
+DOCKERFILES = sorted((ROOT / "examples" / "Dockerfiles").glob("*.Dockerfile"))
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +30,28 @@ def criteo() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", SHARED)
-def test_the_two_click_models_share_their_loop_word_for_word(name: str):
-    """Each directory stands alone as an image's working directory, so the file is there twice."""
-    assert (EXAMPLES / "wide_and_deep" / name).read_bytes() == (EXAMPLES / "deepfm" / name).read_bytes()
+def test_no_module_of_the_examples_is_a_link_or_a_copy_of_another():
+    files = [path for path in EXAMPLES.rglob("*.py") if "__pycache__" not in path.parts]
+    assert not [path for path in files if path.is_symlink()]
+    assert len({path.read_bytes() for path in files}) == len(files)
+
+
+@pytest.mark.parametrize("training", [one for one in TRAINING if one.directory], ids=lambda one: one.name)
+def test_an_image_of_the_test_cluster_and_the_embedded_engine_run_the_same_program(training: Training):
+    command = [*training.entrypoint, *training.command]
+    assert argv({"name": "paddle", "image": training.name}, RunOptions()) == command
+    directory = find_image(training.name, RunOptions()).directory
+    if directory:
+        assert directory == EXAMPLES / training.directory
+        assert (directory / command[-1]).is_file()
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.stem)
+def test_a_dockerfile_runs_the_command_that_the_embedded_engine_runs(dockerfile: Path):
+    text = dockerfile.read_text()
+    (image,) = re.findall(r"^# docker build .* -t (\S+) ", text)
+    (command,) = re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", text, re.MULTILINE)
+    assert json.loads(command) == argv({"name": "paddle", "image": image}, RunOptions())
 
 
 def test_a_line_of_the_public_data_set_is_read(criteo: ModuleType):
@@ -39,7 +64,7 @@ def test_a_line_of_the_public_data_set_is_read(criteo: ModuleType):
 
 
 def test_a_line_with_fields_missing_is_an_error_that_shows_it(criteo: ModuleType):
-    with pytest.raises(ValueError, match=r"has 40 fields, this one 2: '1\\t5"):
+    with pytest.raises(ValueError, match=r"expected 40 fields in a Criteo line, found 2: '1\\t5"):
         criteo.parse("1\t5\n")
 
 
@@ -60,7 +85,7 @@ def test_generated_data_is_the_same_every_time_and_different_for_every_worker(cr
 def test_the_reader_is_found_in_a_path_with_spaces_quotes_and_chinese_characters(tmp_path: Path):
     home = tmp_path / "it's 数据 $HOME"
     home.mkdir()
-    (home / "criteo.py").write_bytes((EXAMPLES / "deepfm" / "criteo.py").read_bytes())
+    (home / "criteo.py").write_bytes((EXAMPLES / "wide_and_deep" / "criteo.py").read_bytes())
     ask = "import criteo; print(criteo.reader_command(criteo.Part(limit=2)))"
     command = subprocess.run([sys.executable, "-c", ask], cwd=home, capture_output=True, text=True, check=True)
     make = "import criteo; print('\\n'.join(criteo.generate(9, seed=1)))"
@@ -70,4 +95,4 @@ def test_the_reader_is_found_in_a_path_with_spaces_quotes_and_chinese_characters
     )
     slots = [line.split() for line in out.stdout.splitlines()]
     assert len(slots) == 2
-    assert all(len(words) == 2 + 14 + 27 and words[2] == "13" and words[16] == "26" for words in slots)
+    assert all(len(slot) == 2 + 14 + 27 and slot[2] == "13" and slot[16] == "26" for slot in slots)

@@ -1,6 +1,6 @@
-"""What runs inside a pod of a plain Kubernetes Job: the pods find each other, and each starts a server and a trainer.
+"""The launcher that runs in each pod of a plain Kubernetes Job: it finds the peers and starts a server and a trainer.
 
-What belongs here: reading the job's environment, finding the other pods, copying a part of the data, and the
-processes. Only the standard library, in the words of Python 3.8, and nothing else of paddlejob: these files are also
-put together into the one file `start_paddle.py` (see single_file.py), which runs in images that have no paddlejob.
+What belongs here: reading the job's environment, discovering the other pods, copying this pod's part of the data, and
+supervising the processes. Only the standard library and the syntax of Python 3.8, and no other part of paddlejob:
+single_file.py joins these modules into `start_paddle.py`, which runs in images without paddlejob.
 """

@@ -1,25 +1,25 @@
-"""What can happen while a group trains. All of it arrives in one queue."""
+"""The events of a running group; all of them arrive in one queue."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class TrainerEnded(NamedTuple):
-    status: int
+class TrainerExited(NamedTuple):
+    exit_code: int
 
 
-class ServerEnded(NamedTuple):
-    status: int
+class ServerExited(NamedTuple):
+    exit_code: int
 
 
 class PeerLost(NamedTuple):
-    words: str
+    message: str
 
 
-class AllEnded(NamedTuple):
-    """Every trainer of the group has ended well."""
+class AllSucceeded(NamedTuple):
+    """Every trainer of the group has exited with code 0."""
 
 
-class Signalled(NamedTuple):
+class SignalReceived(NamedTuple):
     number: int

@@ -1,4 +1,4 @@
-"""A pod as the API server describes it, cut down to what its peers need to know."""
+"""The fields of a Kubernetes pod that its peers need."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from typing import Any, NamedTuple
 class Pod(NamedTuple):
     name: str
     addresses: tuple[str, ...]
-    """The first is that of the cluster's main kind."""
+    """The first one belongs to the cluster's primary IP family."""
     phase: str
     owner: str
-    leaving: bool
-    why: str = ""
-    """Why it does not run, as far as Kubernetes says."""
+    terminating: bool
+    message: str = ""
+    """Why the pod is not running, as reported by Kubernetes."""
 
     @property
-    def runs(self) -> bool:
-        return self.phase == "Running" and bool(self.addresses) and not self.leaving
+    def is_running(self) -> bool:
+        return self.phase == "Running" and bool(self.addresses) and not self.terminating
 
     @property
-    def may_run(self) -> bool:
-        return self.phase in ("Running", "Pending") and not self.leaving
+    def is_active(self) -> bool:
+        return self.phase in ("Running", "Pending") and not self.terminating
 
 
-def read_pod(document: dict[str, Any]) -> Pod:
+def parse_pod(document: dict[str, Any]) -> Pod:
     metadata, status = document["metadata"], document.get("status") or {}
-    addresses = [one["ip"] for one in status.get("podIPs") or [] if one.get("ip")]
+    addresses = [entry["ip"] for entry in status.get("podIPs") or [] if entry.get("ip")]
     if not addresses and status.get("podIP"):
         addresses = [status["podIP"]]
-    owner = next((one["uid"] for one in metadata.get("ownerReferences") or [] if one.get("controller")), "")
+    owner = next((ref["uid"] for ref in metadata.get("ownerReferences") or [] if ref.get("controller")), "")
     return Pod(
         name=metadata["name"],
         addresses=tuple(addresses),
         phase=status.get("phase") or "Pending",
         owner=owner,
-        leaving="deletionTimestamp" in metadata,
-        why=_why(status),
+        terminating="deletionTimestamp" in metadata,
+        message=_status_message(status),
     )
 
 
-def _why(status: dict[str, Any]) -> str:
-    """In Kubernetes' own words: not scheduled, a container that waits or has failed, an eviction."""
+def _status_message(status: dict[str, Any]) -> str:
+    """Kubernetes' own reason and message: unscheduled, a waiting or failed container, or an eviction."""
     for condition in status.get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _words(condition)
+            return _reason_and_message(condition)
     for container in (status.get("initContainerStatuses") or []) + (status.get("containerStatuses") or []):
         state = container.get("state") or {}
         if state.get("waiting"):
-            return _words(state["waiting"])
+            return _reason_and_message(state["waiting"])
         if (state.get("terminated") or {}).get("exitCode"):
-            return f"exit status {state['terminated']['exitCode']}"
-    return _words(status)
+            return f"exit code {state['terminated']['exitCode']}"
+    return _reason_and_message(status)
 
 
-def _words(part: dict[str, Any]) -> str:
+def _reason_and_message(part: dict[str, Any]) -> str:
     return ": ".join(part[key] for key in ("reason", "message") if part.get(key))

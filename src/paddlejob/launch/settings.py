@@ -1,4 +1,4 @@
-"""What the Job's environment and the command line ask for. All that is wrong is said at once."""
+"""The settings from the Job's environment and the command line; all errors are reported at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from paddlejob.launch.words import LaunchError, listed
+from paddlejob.launch.output import LaunchError, comma_separated
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 WAIT_SECONDS = 600
-PORTS_TODAY = 4
-"""Today's Paddle needs three ports from CONF_PADDLE_PORT on: server, trainer and gloo. The documents open four."""
+FLEET_PORTS = 4
+"""Current Paddle needs three ports starting at CONF_PADDLE_PORT: server, trainer and gloo. The documents open four."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Settings:
     trainers: int
     threads: int
     wait_seconds: int
-    passed_on: tuple[str, ...]
-    """Arguments for the trainer, as they were given."""
+    trainer_args: tuple[str, ...]
+    """Arguments for the trainer, unchanged."""
 
     @property
     def config(self) -> Path:
@@ -41,77 +41,78 @@ class Settings:
         return self.root / "output"
 
     @property
-    def meeting_port(self) -> int:
-        """Where the pods of a group keep in touch: the first port behind those of the servers."""
-        return self.port + max(self.ports + self.sparse_ports, PORTS_TODAY)
+    def rendezvous_port(self) -> int:
+        """The first port after those of the servers; the launchers of a group connect to each other on it."""
+        return self.port + max(self.ports + self.sparse_ports, FLEET_PORTS)
 
-    def part(self, trainer: int) -> Path:
+    def data_dir(self, trainer: int) -> Path:
         return self.root / str(trainer) / "data"
 
-    def logs(self, trainer: int) -> Path:
+    def log_dir(self, trainer: int) -> Path:
         return self.output / f"node_{trainer}"
 
 
 def read_settings(environ: Mapping[str, str], arguments: Sequence[str]) -> Settings:
-    faults: list[str] = []
-    job, path, config_dir = (_text(environ, name, faults) for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"))
+    errors: list[str] = []
+    job, path, config_dir = (_text(environ, name, errors) for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"))
     found = Settings(
         job=job,
         root=Path(path) / job,
         namespace=environ.get("JOB_NAMESPACE") or _own_namespace(),
         config_dir=config_dir,
         nic=environ.get("CONF_PADDLE_NIC") or "eth0",
-        port=_number(environ, "CONF_PADDLE_PORT", 7164, 1, faults),
-        ports=_number(environ, "CONF_PADDLE_PORTS_NUM", 2, 1, faults),
-        sparse_ports=_number(environ, "CONF_PADDLE_PORTS_NUM_SPARSE", 2, 0, faults),
-        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", _trainers_known(environ), 1, faults),
-        threads=_number(environ, "TRAINER_COUNT", 1, 1, faults),
-        wait_seconds=_number(environ, "JOB_WAIT_SECONDS", WAIT_SECONDS, 1, faults),
-        passed_on=tuple(arguments),
+        port=_number(environ, "CONF_PADDLE_PORT", 7164, 1, errors),
+        ports=_number(environ, "CONF_PADDLE_PORTS_NUM", 2, 1, errors),
+        sparse_ports=_number(environ, "CONF_PADDLE_PORTS_NUM_SPARSE", 2, 0, errors),
+        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", _known_trainers(environ), 1, errors),
+        threads=_number(environ, "TRAINER_COUNT", 1, 1, errors),
+        wait_seconds=_number(environ, "JOB_WAIT_SECONDS", WAIT_SECONDS, 1, errors),
+        trainer_args=tuple(arguments),
     )
-    if not faults and found.meeting_port > 65535:
-        faults.append(f"CONF_PADDLE_PORT: is {found.port}, and the ports from there on pass 65535; use a lower one")
-    if faults:
-        raise LaunchError("; ".join(faults))
+    if not errors and found.rendezvous_port > 65535:
+        errors.append(f"CONF_PADDLE_PORT: {found.port} is too high; the ports after it exceed 65535; use a lower port")
+    if errors:
+        raise LaunchError("; ".join(errors))
     return found
 
 
-def refuse_missing_config(settings: Settings) -> None:
-    """Say what is there where TRAIN_CONFIG_DIR is not, or where the whole volume is not."""
+def require_config(settings: Settings) -> None:
+    """Raise if TRAIN_CONFIG_DIR or the whole volume is missing, and list what exists instead."""
     if settings.config.is_dir():
         return
     if not settings.root.is_dir():
         raise LaunchError(
-            f"{settings.root}: is not there; JOB_PATH should be where the shared volume is mounted, and "
-            "JOB_NAME a directory on it with the data, made by the data job"
+            f"{settings.root}: no such directory; set JOB_PATH to the mount path of the shared volume and JOB_NAME to "
+            "the directory on it that the data job created"
         )
-    there = sorted(one.name for one in settings.root.iterdir() if one.is_dir())
-    programs = [name for name in there if not name.isdigit() and name != "output"]
+    directories = sorted(path.name for path in settings.root.iterdir() if path.is_dir())
+    programs = [name for name in directories if not name.isdigit() and name != "output"]
     raise LaunchError(
-        f"TRAIN_CONFIG_DIR: is {settings.config_dir}, which is not in {settings.root}; there is {listed(programs)}"
+        f"TRAIN_CONFIG_DIR: no directory {settings.config_dir} in {settings.root}; found {comma_separated(programs)}"
     )
 
 
-def _text(environ: Mapping[str, str], name: str, faults: list[str]) -> str:
+def _text(environ: Mapping[str, str], name: str, errors: list[str]) -> str:
     value = environ.get(name, "")
     if not value:
-        faults.append(f"{name}: is not set; set it in the Job's env")
+        errors.append(f"{name}: not set; set it in the Job's env")
     return value
 
 
-def _number(environ: Mapping[str, str], name: str, default: int, least: int, faults: list[str]) -> int:
+def _number(environ: Mapping[str, str], name: str, default: int, minimum: int, errors: list[str]) -> int:
     text = environ.get(name) or str(default)
-    if text.isdecimal() and int(text) >= least:
+    if text.isdecimal() and int(text) >= minimum:
         return int(text)
-    faults.append(f"{name}: is {environ.get(name) or 'not set'}; set it to a whole number, {least} or more")
-    return least
+    problem = f"{environ[name]} is not valid" if environ.get(name) else "not set"
+    errors.append(f"{name}: {problem}; set it to a whole number, {minimum} or more")
+    return minimum
 
 
-def _trainers_known(environ: Mapping[str, str]) -> int:
-    """From the engine that hands the peers over, or from the operator of a PaddleJob; else 0."""
+def _known_trainers(environ: Mapping[str, str]) -> int:
+    """The number of trainers from the embedded engine or the operator of a PaddleJob; otherwise 0."""
     peers = [peer for peer in environ.get("PADDLEJOB_PEERS", "").split(",") if peer]
-    told = environ.get("PADDLE_TRAINERS_NUM", "")
-    return len(peers) or (int(told) if told.isdecimal() else 0)
+    count = environ.get("PADDLE_TRAINERS_NUM", "")
+    return len(peers) or (int(count) if count.isdecimal() else 0)
 
 
 def _own_namespace() -> str:

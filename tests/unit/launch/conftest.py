@@ -1,4 +1,4 @@
-"""The stand-in for the API server, for the tests that ask it."""
+"""Fixtures for the fake API server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.launch.wire import Plain, Script, serving
+from tests.unit.launch.fake_api_server import Plain, Script, serving
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def load(name: str) -> ModuleType:
 reviews, passes = load("reviews"), load("passes")
 
 
-def test_reviews_are_the_same_each_time_and_both_sides_are_there():
+def test_reviews_are_the_same_each_time_and_both_labels_occur():
     lines = list(reviews.generate(200))
     assert lines == list(reviews.generate(200))
     labels = [reviews.parse(line).label for line in lines]
@@ -33,12 +33,12 @@ def test_reviews_are_the_same_each_time_and_both_sides_are_there():
     assert [reviews.parse(line).number for line in lines] == list(range(200))
 
 
-def test_a_line_that_is_no_review_is_shown():
-    with pytest.raises(ValueError, match="with tabs between; this is 'good movie"):
+def test_an_invalid_line_is_shown():
+    with pytest.raises(ValueError, match="separated by tabs; found 'good movie"):
         reviews.parse("good movie\n")
 
 
-def test_numbers_in_few_words():
+def test_numbers_are_formatted_as_ranges():
     assert reviews.ranges([5, 1, 2, 3, 9]) == "1-3,5,9"
 
 
@@ -54,11 +54,11 @@ def output(tmp_path: Path) -> Path:
     return tmp_path / "output"
 
 
-def saved(words: str) -> Callable[[Path], None]:
-    return lambda directory: (directory / "w0").write_text(words) and None
+def saved(text: str) -> Callable[[Path], None]:
+    return lambda directory: (directory / "w0").write_text(text) and None
 
 
-def test_only_a_whole_pass_counts(output: Path, config: Path):
+def test_only_a_complete_pass_counts(output: Path, config: Path):
     for number in (0, 1):
         passes.write_pass(output, number, config, saved("1"))
     (output / "pass-00001" / "done").unlink()
@@ -77,16 +77,16 @@ def test_a_pass_holds_the_parameters_the_config_and_its_name(output: Path, confi
 
 
 def test_a_pass_that_cannot_be_written_leaves_nothing(output: Path, config: Path):
-    def no_room(directory: Path) -> None:
+    def full_volume(directory: Path) -> None:
         (directory / "w0").write_text("half")
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left"):
-        passes.write_pass(output, 0, config, no_room)
+        passes.write_pass(output, 0, config, full_volume)
     assert list(output.iterdir()) == []
 
 
-def test_a_pass_is_never_seen_half_and_what_a_kill_left_is_removed_by_the_next_group(output: Path, config: Path):
+def test_a_partial_pass_is_never_visible_and_the_next_group_removes_it(output: Path, config: Path):
     killed = f"""
 import os, sys
 sys.path.insert(0, {str(QUICK_START)!r})
@@ -105,8 +105,8 @@ passes.write_pass(Path({str(output)!r}), 0, Path({str(config)!r}), dies)
     assert list(output.iterdir()) == []
 
 
-def test_a_trainer_of_the_group_before_cannot_spoil_the_pass_of_the_next(output: Path, config: Path):
-    """It may still write the same pass, from a node that was cut off for a while: the first whole one stays."""
+def test_a_trainer_of_the_previous_group_cannot_replace_a_complete_pass(output: Path, config: Path):
+    """It may still write the same pass, from a node that was partitioned: the first complete one is kept."""
 
     def slow(directory: Path) -> None:
         (directory / "w0").write_text("before")
@@ -119,7 +119,7 @@ def test_a_trainer_of_the_group_before_cannot_spoil_the_pass_of_the_next(output:
     assert [path.name for path in output.iterdir()] == ["pass-00000"]
 
 
-def test_a_directory_of_that_name_that_is_not_whole_is_replaced(output: Path, config: Path):
+def test_an_incomplete_directory_of_that_name_is_replaced(output: Path, config: Path):
     (output / "pass-00000").mkdir(parents=True)
     (output / "pass-00000" / "w0").write_text("half")
     passes.write_pass(output, 0, config, saved("whole"))

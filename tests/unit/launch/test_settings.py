@@ -1,4 +1,4 @@
-"""What the Job's environment says, and what is said about one that is wrong."""
+"""The settings from the Job's environment, and the errors for a wrong one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.launch.settings import read_settings, refuse_missing_config
-from paddlejob.launch.words import LaunchError
+from paddlejob.launch.output import LaunchError
+from paddlejob.launch.settings import read_settings, require_config
 from tests.unit.launch.documents import ENVIRON
 
 
@@ -17,7 +17,7 @@ def test_the_variables_of_the_document_are_read():
     assert found.root == Path("/home/jobpath/paddle-cluster-job")
     assert (found.nic, found.port, found.ports, found.sparse_ports, found.trainers) == ("eth0", 7164, 2, 2, 3)
     assert found.threads == 1, "TRAINER_COUNT is not set in document 004"
-    assert found.passed_on == ("--config=x.py",)
+    assert found.trainer_args == ("--config=x.py",)
 
 
 @pytest.mark.parametrize(
@@ -65,47 +65,47 @@ def test_the_namespace_is_that_of_the_pod_where_none_is_set(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("known", [{"PADDLEJOB_PEERS": "a,b,c,d"}, {"PADDLE_TRAINERS_NUM": "4"}])
-def test_the_number_of_trainers_may_be_known_from_who_started_the_pod(known: dict[str, str]):
+def test_the_number_of_trainers_may_come_from_the_engine_or_the_operator(known: dict[str, str]):
     environ = {name: value for name, value in ENVIRON.items() if name != "CONF_PADDLE_GRADIENT_NUM"}
     assert read_settings({**environ, **known}, []).trainers == 4
 
 
 @pytest.mark.parametrize("number", ["²", "-1", "3.0", " 3", "three", "0x3"])
-def test_what_is_no_number_is_said_not_thrown(number: str):
-    with pytest.raises(LaunchError, match=f"CONF_PADDLE_GRADIENT_NUM: is {number}; set it to a whole number"):
+def test_a_value_that_is_not_a_number_is_an_error_message(number: str):
+    with pytest.raises(LaunchError, match=f"CONF_PADDLE_GRADIENT_NUM: {number} is not valid; set it to a whole number"):
         read_settings({**ENVIRON, "CONF_PADDLE_GRADIENT_NUM": number, "PADDLE_TRAINERS_NUM": "x"}, [])
 
 
-def test_the_pods_keep_in_touch_on_the_port_behind_those_that_the_document_opens():
-    assert read_settings(ENVIRON, []).meeting_port == 7168
+def test_the_pods_connect_on_the_port_after_those_that_the_document_opens():
+    assert read_settings(ENVIRON, []).rendezvous_port == 7168
 
 
-def test_a_small_block_of_ports_still_leaves_the_meeting_port_free():
+def test_a_small_block_of_ports_still_leaves_the_rendezvous_port_free():
     few = {**ENVIRON, "CONF_PADDLE_PORTS_NUM": "1", "CONF_PADDLE_PORTS_NUM_SPARSE": "0"}
-    assert read_settings(few, []).meeting_port == 7168
+    assert read_settings(few, []).rendezvous_port == 7168
 
 
-def test_everything_wrong_is_said_at_once():
-    with pytest.raises(LaunchError) as told:
+def test_all_errors_are_reported_at_once():
+    with pytest.raises(LaunchError) as error:
         read_settings({"CONF_PADDLE_PORT": "http", "TRAINER_COUNT": "0"}, [])
     for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR", "CONF_PADDLE_PORT", "CONF_PADDLE_GRADIENT_NUM"):
-        assert f"{name}: is " in str(told.value)
-    assert "TRAINER_COUNT: is 0; set it to a whole number, 1 or more" in str(told.value)
-    assert told.value.status == 2
+        assert f"{name}: " in str(error.value)
+    assert "TRAINER_COUNT: 0 is not valid; set it to a whole number, 1 or more" in str(error.value)
+    assert error.value.exit_code == 2
 
 
-def test_ports_beyond_the_last_are_refused():
-    with pytest.raises(LaunchError, match=r"CONF_PADDLE_PORT: is 65533.*use a lower one"):
+def test_ports_beyond_65535_are_an_error():
+    with pytest.raises(LaunchError, match=r"CONF_PADDLE_PORT: 65533 is too high.*use a lower port"):
         read_settings({**ENVIRON, "CONF_PADDLE_PORT": "65533"}, [])
 
 
-def test_a_config_directory_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path):
+def test_a_missing_config_directory_is_reported_with_the_existing_ones(tmp_path: Path):
     for name in ("0/data", "1/data", "output", "quick_start"):
         (tmp_path / "paddle-cluster-job" / name).mkdir(parents=True)
-    with pytest.raises(LaunchError, match=r"TRAIN_CONFIG_DIR: is recommendation, .*; there is quick_start$"):
-        refuse_missing_config(read_settings({**ENVIRON, "JOB_PATH": str(tmp_path)}, []))
+    with pytest.raises(LaunchError, match=r"TRAIN_CONFIG_DIR: no directory recommendation in .*; found quick_start$"):
+        require_config(read_settings({**ENVIRON, "JOB_PATH": str(tmp_path)}, []))
 
 
 def test_a_volume_that_is_not_mounted_is_named(tmp_path: Path):
-    with pytest.raises(LaunchError, match="JOB_PATH should be where the shared volume is mounted"):
-        refuse_missing_config(read_settings({**ENVIRON, "JOB_PATH": str(tmp_path)}, []))
+    with pytest.raises(LaunchError, match="set JOB_PATH to the mount path of the shared volume"):
+        require_config(read_settings({**ENVIRON, "JOB_PATH": str(tmp_path)}, []))

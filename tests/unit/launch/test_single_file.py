@@ -1,4 +1,4 @@
-"""start_paddle.py is the launcher, in one file, for old Pythons too."""
+"""start_paddle.py is the launcher in one file, which also runs on old versions of Python."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NEWER_THAN_3_8 = (
 )  # fmt: skip
 
 
-def test_the_file_in_the_image_is_what_would_be_made_now():
+def test_the_file_in_the_image_is_up_to_date():
     assert MADE.read_text() == single_file(), "run `make generate`"
 
 
-def test_every_part_of_the_launcher_is_in_it():
+def test_it_contains_every_module_of_the_launcher():
     left_out = {"__init__", "__main__", "single_file"}
     assert {path.stem for path in SOURCES} - left_out == set(MODULES)
 
@@ -33,7 +33,7 @@ def test_every_part_of_the_launcher_is_in_it():
 @pytest.mark.parametrize(
     "source", [*(path for path in SOURCES if path.stem != "single_file"), MADE], ids=lambda p: p.stem
 )
-def test_it_is_written_in_the_words_of_python_3_8_and_its_library(source: Path):
+def test_it_uses_only_the_syntax_and_the_library_of_python_3_8(source: Path):
     text = source.read_text()
     tree = ast.parse(text, feature_version=(3, 8))
     assert not [word for word in NEWER_THAN_3_8 if word in text]
@@ -45,14 +45,14 @@ def test_it_is_written_in_the_words_of_python_3_8_and_its_library(source: Path):
             assert own or module.split(".")[0] in {*sys.stdlib_module_names, "__future__"}, module
 
 
-def test_a_clock_that_is_set_while_pods_wait_or_train_changes_nothing():
-    """Only the clock that never goes back is read."""
+def test_changing_the_system_clock_has_no_effect():
+    """Only the monotonic clock is read."""
     assert not re.findall(r"\btime\.time\b|\bdatetime\b|\btime\.localtime\b", single_file())
     assert "time.monotonic()" in single_file()
 
 
-def test_what_is_read_while_the_file_runs_is_no_annotation_of_a_newer_python():
-    """`list[str]` and `int | None` may stand only where they are not evaluated: in annotations."""
+def test_no_evaluated_expression_uses_the_type_syntax_of_newer_python():
+    """`list[str]` and `int | None` are allowed only in annotations, which are not evaluated."""
     tree = ast.parse(single_file())
     assert any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
     generics = {"list", "dict", "tuple", "set", "Callable", "Iterator", "SimpleQueue"}

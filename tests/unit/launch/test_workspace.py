@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from paddlejob.launch.output import LaunchError
 from paddlejob.launch.settings import Settings, read_settings
-from paddlejob.launch.words import LaunchError
 from paddlejob.launch.workspace import workspace
 from tests.unit.launch.documents import ENVIRON
 
@@ -25,9 +25,9 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def settings(tmp_path: Path) -> Settings:
     found = read_settings(dict(ENVIRON, JOB_PATH=str(tmp_path)), [])
     for part in (0, 1, 2, 10):
-        found.part(part).mkdir(parents=True)
+        found.data_dir(part).mkdir(parents=True)
         for name in ("a", "b"):
-            (found.part(part) / name).write_text(f"{part} {name}")
+            (found.data_dir(part) / name).write_text(f"{part} {name}")
     (found.config / "data").mkdir(parents=True)
     (found.config / "data" / "sample").touch()
     (found.config / "trainer_config.py").write_text("config")
@@ -40,7 +40,7 @@ def test_the_program_is_there_and_the_pods_own_part_of_the_data(settings: Settin
         assert {path.name: path.read_text() for path in (directory / "data").iterdir()} == {"a": "10 a", "b": "10 b"}
         (directory / "data" / "a").write_text("changed")
     assert list(scratch.iterdir()) == [], "nothing is left"
-    assert (settings.part(10) / "a").read_text() == "10 a", "the volume is only read"
+    assert (settings.data_dir(10) / "a").read_text() == "10 a", "the volume is only read"
 
 
 def test_a_server_of_an_operator_gets_no_part(settings: Settings, scratch: Path):
@@ -48,35 +48,37 @@ def test_a_server_of_an_operator_gets_no_part(settings: Settings, scratch: Path)
         assert [path.name for path in (directory / "data").iterdir()] == ["sample"]
 
 
-def test_a_part_that_is_missing_is_answered_with_those_that_are_there(settings: Settings, scratch: Path):
-    wanted = r"3/data: trainer 3 has no data; there are parts 0, 1, 2, 10\. Split .*SPLIT_COUNT=3"
+def test_a_missing_part_is_reported_with_the_existing_ones(settings: Settings, scratch: Path):
+    wanted = r"3/data: no data for trainer 3; found parts 0, 1, 2, 10\. Split .*SPLIT_COUNT=3"
     with pytest.raises(LaunchError, match=wanted), workspace(settings, 3):
         pass
     assert list(scratch.iterdir()) == []
 
 
-def test_copying_ends_between_two_files_when_it_makes_no_sense_any_more(settings: Settings, scratch: Path):
+def test_copying_can_be_cancelled_between_two_files(settings: Settings, scratch: Path):
     copied: list[int] = []
 
-    def before_each() -> None:
+    def before_each_file() -> None:
         copied.append(1)
         if len(copied) == 3:
-            raise LaunchError("trainer 1 is gone", 75)
+            raise LaunchError("trainer 1 is lost", 75)
 
-    with pytest.raises(LaunchError, match="is gone"), workspace(settings, 0, before_each):
+    with pytest.raises(LaunchError, match="is lost"), workspace(settings, 0, before_each_file):
         raise AssertionError("the second file of the data is not copied")
     assert list(scratch.iterdir()) == []
 
 
-def test_a_container_without_room_says_so(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_container_without_a_temporary_directory_is_an_error(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    wanted = "nowhere: no directory to train in can be made there"
+    wanted = "nowhere: cannot create a working directory"
     with pytest.raises(LaunchError, match=wanted), workspace(settings, 0):
         pass
 
 
 def test_a_file_that_cannot_be_copied_is_named(settings: Settings, scratch: Path):
-    (settings.part(0) / "dangling").symlink_to("/nowhere")
-    wanted = r"0/data: cannot be copied to \S+: \[Errno 2\] .*0/data/dangling'$"
+    (settings.data_dir(0) / "dangling").symlink_to("/nowhere")
+    wanted = r"0/data: cannot copy to \S+: \[Errno 2\] .*0/data/dangling'$"
     with pytest.raises(LaunchError, match=wanted), workspace(settings, 0):
         pass

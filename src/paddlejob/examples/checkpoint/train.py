@@ -1,14 +1,14 @@
-"""Workers that can be killed at any moment and go on where they were (Collective).
+"""Workers that can be killed at any time and resume from a checkpoint (Collective).
 
-Every SAVE_EVERY steps the first worker writes model, optimizer and step into one file, in one rename. All workers
-start from the newest file. The batch of a step depends on the step and the worker alone, so an interrupted
-training ends with the same model as one that ran through.
+Every SAVE_EVERY steps the first worker saves the model, the optimizer and the step to one file, atomically. All
+workers start from the newest file. The batch of a step depends only on the step and the worker, so an interrupted
+training ends with the same model as an uninterrupted one.
 
-Environment (command-line options of the same names win):
-    OUTPUT_DIR    where checkpoints go, a directory that all workers share (empty it to begin anew); unset: none
+Environment (overridden by the command-line options of the same names):
+    OUTPUT_DIR    directory for checkpoints, shared by all workers; empty it to start over (default: save none)
     STEPS, SAVE_EVERY
-    STEP_SECONDS  sleep so long in every step, to watch it or to kill it
-    FAIL_AT_STEP  the last worker ends itself at this step with status 17, once for each OUTPUT_DIR
+    STEP_SECONDS  seconds to sleep in every step, to have time to watch or kill the job
+    FAIL_AT_STEP  step at which the last worker exits with code 17, once per OUTPUT_DIR
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BATCH = 64
 
 def main() -> None:
     options = _options()
-    # Paddle picks NCCL unless told otherwise; the launcher tells it, a bare environment may not.
+    # The launcher sets the backend; without it Paddle defaults to NCCL.
     if not paddle.is_compiled_with_cuda():
         os.environ.setdefault("PADDLE_DISTRI_BACKEND", "gloo")
     fleet.init(is_collective=True)
@@ -40,9 +40,9 @@ def main() -> None:
     untrained = accuracy(network)
     optimizer = paddle.optimizer.Adam(0.01, parameters=network.parameters())
     begin = restore(options.output_dir, network, optimizer) if options.output_dir else 0
-    say(f"starts after step {begin} of {options.steps}")
+    log(f"starts after step {begin} of {options.steps}")
     if options.output_dir and begin >= options.steps:
-        say(f"nothing is left to train: empty {options.output_dir} to begin anew, or raise STEPS to go on")
+        log(f"nothing left to train; empty {options.output_dir} to start over, or raise STEPS to continue")
     model = fleet.distributed_model(network)
     loss = float("nan")
     for step in range(begin + 1, options.steps + 1):
@@ -55,10 +55,10 @@ def main() -> None:
         time.sleep(options.step_seconds)
         if step % options.save_every == 0:
             loss = float(result)
-            say(f"step {step}/{options.steps} loss={loss:.4f} accuracy={accuracy(network):.4f}")
+            log(f"step {step}/{options.steps} loss={loss:.4f} accuracy={accuracy(network):.4f}")
             if options.output_dir and fleet.worker_index() == 0:
                 save(options.output_dir, step, network, optimizer)
-    say(f"final accuracy={accuracy(network):.4f} untrained_accuracy={untrained:.4f} {fingerprint(network)}")
+    log(f"final accuracy={accuracy(network):.4f} untrained_accuracy={untrained:.4f} {fingerprint(network)}")
 
 
 def _options() -> argparse.Namespace:
@@ -76,13 +76,13 @@ def _network() -> Any:
 
 
 def spirals(seed: int, points: int = BATCH) -> tuple[Any, Any]:
-    """Points on three arms that wind around each other, and which arm each is on."""
-    chance = np.random.default_rng(seed)
-    labels = chance.integers(0, CLASSES, points)
-    radius = np.sqrt(chance.uniform(0.02, 1, points))
-    angle = 5 * radius + labels * 2 * np.pi / CLASSES + chance.normal(0, 0.15, points)
-    places = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype("float32")
-    return paddle.to_tensor(places), paddle.to_tensor(labels)
+    """Points on the arms of three interleaved spirals, and the arm of each point."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, CLASSES, points)
+    radius = np.sqrt(rng.uniform(0.02, 1, points))
+    angle = 5 * radius + labels * 2 * np.pi / CLASSES + rng.normal(0, 0.15, points)
+    coordinates = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype("float32")
+    return paddle.to_tensor(coordinates), paddle.to_tensor(labels)
 
 
 def accuracy(network: Any) -> float:
@@ -92,12 +92,12 @@ def accuracy(network: Any) -> float:
 
 
 def fingerprint(network: Any) -> str:
-    """One number that two models share only if they are the same."""
+    """A number to compare two models by."""
     return f"sum={sum(float(parameter.abs().sum()) for parameter in network.parameters()):.5f}"
 
 
 def restore(directory: Path, network: Any, optimizer: Any) -> int:
-    """Take the newest checkpoint and return the step it was made after; 0 where there is none."""
+    """Load the newest checkpoint and return its step; 0 if there is none."""
     found = sorted(directory.glob("step-*.pdckpt"))
     if not found:
         return 0
@@ -108,7 +108,7 @@ def restore(directory: Path, network: Any, optimizer: Any) -> int:
 
 
 def save(directory: Path, step: int, network: Any, optimizer: Any) -> None:
-    """Write beside the place, then rename: a file of that name is whole, whenever this process dies."""
+    """Write to a temporary file and rename it, so that a checkpoint is always complete."""
     directory.mkdir(parents=True, exist_ok=True)
     state = {"step": step, "network": network.state_dict(), "optimizer": optimizer.state_dict()}
     partial = directory / "partial"
@@ -125,13 +125,13 @@ def _maybe_fail(step: int, options: argparse.Namespace) -> None:
     if not marker.exists():
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
-        print(f"worker {fleet.worker_index()} ends itself at step {step}, as FAIL_AT_STEP asks", file=sys.stderr)
+        print(f"worker {fleet.worker_index()} exits at step {step}, as requested by FAIL_AT_STEP", file=sys.stderr)
         sys.stderr.flush()
         os._exit(17)
 
 
-def say(line: str) -> None:
-    """Every worker holds the same model, so one of them speaks."""
+def log(line: str) -> None:
+    """Print on the first worker only: all workers hold the same model."""
     if fleet.worker_index() == 0:
         print(f"worker 0 of {fleet.worker_num()}: {line}", flush=True)
 

@@ -1,7 +1,7 @@
-"""What every pod of a heterogeneous job is told: prints, as one line of JSON, the role that Paddle's role maker reads.
+"""Prints the role of a heterogeneous job's pod, as Paddle's role maker reads it from the environment, as JSON.
 
-It does not train: heter training itself fails inside Paddle 2.6.2. A worker ends with 0 when what it was told makes
-sense; servers and heter pods stay until they are stopped, as real ones do.
+It does not train: heter training fails inside Paddle 2.6.2. A worker exits with code 0 if its environment is
+consistent; servers and heter pods run until they are stopped, as real ones do.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ NEEDED = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_AL
 def main() -> None:
     missing = [name for name in NEEDED if not os.getenv(name)]
     if missing:
-        sys.exit(f"not set: {', '.join(missing)}; `pdj run job.yaml` sets them, see the example's README")
+        sys.exit(f"not set: {', '.join(missing)}; run this example with `pdj run job.yaml` (see its README)")
     report = role_report(fleet.PaddleCloudRoleMaker(is_collective=False))
     print(json.dumps(report), flush=True)
-    faults = _faults(report)
-    if faults:
-        sys.exit("\n".join(faults))
+    errors = _errors(report)
+    if errors:
+        sys.exit("\n".join(errors))
     if report["role"] != "worker":
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pause()
 
 
 def role_report(maker: Any) -> dict[str, Any]:
-    """Everything that Paddle knows of this pod and its peers. The role maker has no public methods for it."""
+    """What Paddle knows about this pod and its peers; the role maker has no public methods for it."""
     maker._generate_role()
     report = {
         "role": _role(maker),
@@ -58,19 +58,21 @@ def _role(maker: Any) -> str:
     return "heter" if maker._is_heter_worker() else "worker"
 
 
-def _faults(report: dict[str, Any]) -> list[str]:
-    """What cannot be right, in sentences."""
-    mine = f"{os.getenv('POD_IP')}:{os.getenv('PADDLE_PORT')}"
+def _errors(report: dict[str, Any]) -> list[str]:
+    """What is inconsistent in the environment."""
+    own = f"{os.getenv('POD_IP')}:{os.getenv('PADDLE_PORT')}"
     endpoints = report[f"{report['role']}s"]
-    everybody = report["servers"] + report["workers"] + report["heters"]
-    faults = []
+    all_endpoints = report["servers"] + report["workers"] + report["heters"]
+    errors = []
     if not 0 <= report["index"] < len(endpoints):
-        faults.append(f"index {report['index']} is outside the {len(endpoints)} {report['role']}s")
-    elif endpoints[report["index"]] != mine:
-        faults.append(f"{report['role']} {report['index']} is at {endpoints[report['index']]}, this pod at {mine}")
-    if len(set(everybody)) != len(everybody):
-        faults.append(f"an endpoint is listed twice: {', '.join(everybody)}")
-    return faults
+        errors.append(f"index {report['index']} is outside the {len(endpoints)} {report['role']}s")
+    elif endpoints[report["index"]] != own:
+        errors.append(
+            f"{report['role']} {report['index']} is at {endpoints[report['index']]}, but this pod is at {own}"
+        )
+    if len(set(all_endpoints)) != len(all_endpoints):
+        errors.append(f"an endpoint is listed twice: {', '.join(all_endpoints)}")
+    return errors
 
 
 if __name__ == "__main__":

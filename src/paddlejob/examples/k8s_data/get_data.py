@@ -1,12 +1,12 @@
-"""What the image k8s_data does: put data, split evenly, and the quick_start program on a shared volume.
+"""The program of the image k8s_data: writes evenly split data and the quick_start program to a shared volume.
 
 Environment:
     OUT_DIR      the job's directory on the volume: OUT_DIR/<trainer>/data, OUT_DIR/quick_start, OUT_DIR/output
-    SPLIT_COUNT  how many parts, one for each trainer
-    DATA_URL     where the data comes from: a file, directory or URL; unset: learnable reviews are generated
+    SPLIT_COUNT  the number of parts, one per trainer
+    DATA_URL     the source of the data: a file, directory or URL (default: generate reviews)
     SPLIT_BY     lines (default), files or bytes
-    SAMPLES      how many reviews are generated (default 6000)
-    OVERWRITE    1: replace the parts that an earlier run made in another way
+    SAMPLES      the number of reviews to generate (default 6000)
+    OVERWRITE    1: replace the parts of an earlier run with other settings
 """
 
 from __future__ import annotations
@@ -23,41 +23,45 @@ import paddlejob
 from paddlejob.data import split
 from paddlejob.errors import PaddleJobError
 
-PROGRAM = Path(paddlejob.__file__).parent / "examples" / "quick_start"
+EXAMPLES = Path(paddlejob.__file__).parent / "examples"
+PROGRAM = EXAMPLES / "quick_start"
+SHARED_MODULE = EXAMPLES / "wide_and_deep" / "process.py"
+"""The quick_start program imports it, too."""
 
 
 def main() -> None:
-    out, parts = Path(_needed("OUT_DIR")), _number("SPLIT_COUNT", _needed("SPLIT_COUNT"))
-    _warn_off_volume(out)
+    out, parts = Path(_required("OUT_DIR")), _number("SPLIT_COUNT", _required("SPLIT_COUNT"))
+    _warn_without_volume(out)
     try:
         _prepare(out, parts)
     except PaddleJobError as error:
         sys.exit(f"get_data: {error}".replace("pass --overwrite", "set OVERWRITE=1"))
     except OSError as error:
-        sys.exit(f"get_data: {out}: cannot be written: {error}")
+        sys.exit(f"get_data: {out}: cannot write: {error}")
 
 
 def _prepare(out: Path, parts: int) -> None:
     by: Any = os.getenv("SPLIT_BY") or "lines"
     with _source(out) as source:
-        made = split(source, str(out), parts, by, overwrite=os.getenv("OVERWRITE") == "1")
-    for part in made.parts:
+        manifest = split(source, str(out), parts, by, overwrite=os.getenv("OVERWRITE") == "1")
+    for part in manifest.parts:
         print(f"{out}/{part.part}/data  {part.records} records  {part.bytes} bytes", flush=True)
     shutil.copytree(PROGRAM, out / PROGRAM.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(SHARED_MODULE, out / PROGRAM.name)
     (out / "output").mkdir(exist_ok=True)
-    print(f"{out}/{PROGRAM.name} and {out}/output are there", flush=True)
+    print(f"created {out}/{PROGRAM.name} and {out}/output", flush=True)
 
 
-def _needed(name: str) -> str:
+def _required(name: str) -> str:
     value = os.getenv(name)
     if not value:
-        sys.exit(f"{name}: is not set; set it in the Job's env")
+        sys.exit(f"{name}: not set; set it in the Job's env")
     return value
 
 
 def _number(name: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        sys.exit(f"{name}: is {text}; set it to a whole number, 1 or more")
+        sys.exit(f"{name}: {text} is not valid; set it to a whole number, 1 or more")
     return int(text)
 
 
@@ -71,7 +75,7 @@ def _source(out: Path) -> Iterator[str]:
     import reviews
 
     samples = _number("SAMPLES", os.getenv("SAMPLES") or "6000")
-    # One name and one time, whenever it runs: then a run that was interrupted goes on.
+    # Always the same name and modification time, so that an interrupted run can resume.
     file = out / ".reviews" / "reviews.txt"
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -83,14 +87,14 @@ def _source(out: Path) -> Iterator[str]:
         shutil.rmtree(file.parent, ignore_errors=True)
 
 
-def _warn_off_volume(out: Path) -> None:
-    """A document mounts its volume at /mnt and writes to /home/work/mfs, where nothing stays."""
+def _warn_without_volume(out: Path) -> None:
+    """One document mounts its volume at /mnt but writes to /home/work/mfs, which is lost with the container."""
     mounts = _mount_points()
-    place = next(path for path in (out.resolve() / "x").parents if str(path) in mounts or str(path) == "/")
-    if str(place) == "/" and mounts:
+    mount = next(path for path in (out.resolve() / "x").parents if str(path) in mounts or str(path) == "/")
+    if str(mount) == "/" and mounts:
         print(
-            f"warning: OUT_DIR {out} lies on no volume, and is lost with its container; "
-            "mount the volume at a directory above it",
+            f"warning: OUT_DIR {out} is not on a volume and will be lost with the container; "
+            "mount the volume at this directory or a parent of it",
             flush=True,
         )
 

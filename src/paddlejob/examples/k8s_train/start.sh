@@ -1,6 +1,6 @@
 #!/bin/bash
-# What the documents' Job runs as /root/start.sh: environment variables become arguments of start_paddle.py.
-# Variables that are missing are told by start_paddle.py, all at once.
+# The documents' Job runs this as /root/start.sh; it turns environment variables into arguments of start_paddle.py,
+# which reports all missing variables at once.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

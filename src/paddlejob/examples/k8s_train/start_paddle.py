@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts a parameter server and a trainer in a pod of a Kubernetes Job.
 
-Generated from paddlejob.launch by `make generate`; do not edit. Needs Python 3.8 or newer, nothing else.
+Generated from paddlejob.launch by `make generate`; do not edit. Requires only Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ from types import FrameType
 from typing import IO, Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
-# What the launcher says, and how it ends when it cannot go on.
-BAD_SETUP = 2
-PEER_LOST = 75
-"""The exit status of a pod that ends only because another one did: nothing is wrong with itself, it may try again."""
+# The launcher's output, its exit codes and the error that ends it.
+EXIT_BAD_SETUP = 2
+EXIT_PEER_LOST = 75
+"""This pod is healthy and exits only because a peer did, so the Job may retry it."""
 
 
 class LaunchError(Exception):
-    """Ends the launcher with these words and this exit status."""
+    """Ends the launcher with this message and exit code."""
 
-    def __init__(self, words: str, status: int = BAD_SETUP) -> None:
-        super().__init__(words)
-        self.status = status
+    def __init__(self, message: str, exit_code: int = EXIT_BAD_SETUP) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
-def say(line: str) -> None:
-    """Where nobody reads any more, training goes on all the same."""
+def log(line: str) -> None:
+    """Print a line; a closed standard output must not stop training."""
     with contextlib.suppress(OSError):
         print(f"start_paddle: {line}", flush=True)
 
 
-def listed(names: list[str]) -> str:
+def comma_separated(names: list[str]) -> str:
     return ", ".join(names) if names else "nothing"
 
 
-# What the Job's environment and the command line ask for. All that is wrong is said at once.
+# The settings from the Job's environment and the command line; all errors are reported at once.
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 WAIT_SECONDS = 600
-PORTS_TODAY = 4
-"""Today's Paddle needs three ports from CONF_PADDLE_PORT on: server, trainer and gloo. The documents open four."""
+FLEET_PORTS = 4
+"""Current Paddle needs three ports starting at CONF_PADDLE_PORT: server, trainer and gloo. The documents open four."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Settings:
     trainers: int
     threads: int
     wait_seconds: int
-    passed_on: tuple[str, ...]
-    """Arguments for the trainer, as they were given."""
+    trainer_args: tuple[str, ...]
+    """Arguments for the trainer, unchanged."""
 
     @property
     def config(self) -> Path:
@@ -90,77 +90,78 @@ class Settings:
         return self.root / "output"
 
     @property
-    def meeting_port(self) -> int:
-        """Where the pods of a group keep in touch: the first port behind those of the servers."""
-        return self.port + max(self.ports + self.sparse_ports, PORTS_TODAY)
+    def rendezvous_port(self) -> int:
+        """The first port after those of the servers; the launchers of a group connect to each other on it."""
+        return self.port + max(self.ports + self.sparse_ports, FLEET_PORTS)
 
-    def part(self, trainer: int) -> Path:
+    def data_dir(self, trainer: int) -> Path:
         return self.root / str(trainer) / "data"
 
-    def logs(self, trainer: int) -> Path:
+    def log_dir(self, trainer: int) -> Path:
         return self.output / f"node_{trainer}"
 
 
 def read_settings(environ: Mapping[str, str], arguments: Sequence[str]) -> Settings:
-    faults: list[str] = []
-    job, path, config_dir = (_text(environ, name, faults) for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"))
+    errors: list[str] = []
+    job, path, config_dir = (_text(environ, name, errors) for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"))
     found = Settings(
         job=job,
         root=Path(path) / job,
         namespace=environ.get("JOB_NAMESPACE") or _own_namespace(),
         config_dir=config_dir,
         nic=environ.get("CONF_PADDLE_NIC") or "eth0",
-        port=_number(environ, "CONF_PADDLE_PORT", 7164, 1, faults),
-        ports=_number(environ, "CONF_PADDLE_PORTS_NUM", 2, 1, faults),
-        sparse_ports=_number(environ, "CONF_PADDLE_PORTS_NUM_SPARSE", 2, 0, faults),
-        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", _trainers_known(environ), 1, faults),
-        threads=_number(environ, "TRAINER_COUNT", 1, 1, faults),
-        wait_seconds=_number(environ, "JOB_WAIT_SECONDS", WAIT_SECONDS, 1, faults),
-        passed_on=tuple(arguments),
+        port=_number(environ, "CONF_PADDLE_PORT", 7164, 1, errors),
+        ports=_number(environ, "CONF_PADDLE_PORTS_NUM", 2, 1, errors),
+        sparse_ports=_number(environ, "CONF_PADDLE_PORTS_NUM_SPARSE", 2, 0, errors),
+        trainers=_number(environ, "CONF_PADDLE_GRADIENT_NUM", _known_trainers(environ), 1, errors),
+        threads=_number(environ, "TRAINER_COUNT", 1, 1, errors),
+        wait_seconds=_number(environ, "JOB_WAIT_SECONDS", WAIT_SECONDS, 1, errors),
+        trainer_args=tuple(arguments),
     )
-    if not faults and found.meeting_port > 65535:
-        faults.append(f"CONF_PADDLE_PORT: is {found.port}, and the ports from there on pass 65535; use a lower one")
-    if faults:
-        raise LaunchError("; ".join(faults))
+    if not errors and found.rendezvous_port > 65535:
+        errors.append(f"CONF_PADDLE_PORT: {found.port} is too high; the ports after it exceed 65535; use a lower port")
+    if errors:
+        raise LaunchError("; ".join(errors))
     return found
 
 
-def refuse_missing_config(settings: Settings) -> None:
-    """Say what is there where TRAIN_CONFIG_DIR is not, or where the whole volume is not."""
+def require_config(settings: Settings) -> None:
+    """Raise if TRAIN_CONFIG_DIR or the whole volume is missing, and list what exists instead."""
     if settings.config.is_dir():
         return
     if not settings.root.is_dir():
         raise LaunchError(
-            f"{settings.root}: is not there; JOB_PATH should be where the shared volume is mounted, and "
-            "JOB_NAME a directory on it with the data, made by the data job"
+            f"{settings.root}: no such directory; set JOB_PATH to the mount path of the shared volume and JOB_NAME to "
+            "the directory on it that the data job created"
         )
-    there = sorted(one.name for one in settings.root.iterdir() if one.is_dir())
-    programs = [name for name in there if not name.isdigit() and name != "output"]
+    directories = sorted(path.name for path in settings.root.iterdir() if path.is_dir())
+    programs = [name for name in directories if not name.isdigit() and name != "output"]
     raise LaunchError(
-        f"TRAIN_CONFIG_DIR: is {settings.config_dir}, which is not in {settings.root}; there is {listed(programs)}"
+        f"TRAIN_CONFIG_DIR: no directory {settings.config_dir} in {settings.root}; found {comma_separated(programs)}"
     )
 
 
-def _text(environ: Mapping[str, str], name: str, faults: list[str]) -> str:
+def _text(environ: Mapping[str, str], name: str, errors: list[str]) -> str:
     value = environ.get(name, "")
     if not value:
-        faults.append(f"{name}: is not set; set it in the Job's env")
+        errors.append(f"{name}: not set; set it in the Job's env")
     return value
 
 
-def _number(environ: Mapping[str, str], name: str, default: int, least: int, faults: list[str]) -> int:
+def _number(environ: Mapping[str, str], name: str, default: int, minimum: int, errors: list[str]) -> int:
     text = environ.get(name) or str(default)
-    if text.isdecimal() and int(text) >= least:
+    if text.isdecimal() and int(text) >= minimum:
         return int(text)
-    faults.append(f"{name}: is {environ.get(name) or 'not set'}; set it to a whole number, {least} or more")
-    return least
+    problem = f"{environ[name]} is not valid" if environ.get(name) else "not set"
+    errors.append(f"{name}: {problem}; set it to a whole number, {minimum} or more")
+    return minimum
 
 
-def _trainers_known(environ: Mapping[str, str]) -> int:
-    """From the engine that hands the peers over, or from the operator of a PaddleJob; else 0."""
+def _known_trainers(environ: Mapping[str, str]) -> int:
+    """The number of trainers from the embedded engine or the operator of a PaddleJob; otherwise 0."""
     peers = [peer for peer in environ.get("PADDLEJOB_PEERS", "").split(",") if peer]
-    told = environ.get("PADDLE_TRAINERS_NUM", "")
-    return len(peers) or (int(told) if told.isdecimal() else 0)
+    count = environ.get("PADDLE_TRAINERS_NUM", "")
+    return len(peers) or (int(count) if count.isdecimal() else 0)
 
 
 def _own_namespace() -> str:
@@ -174,7 +175,7 @@ def _own_namespace() -> str:
 class Group(NamedTuple):
     addresses: tuple[str, ...]
     rank: int
-    """This pod's place in the list: its trainer id."""
+    """This pod's index in the list: its trainer id."""
 
     @property
     def own(self) -> str:
@@ -182,93 +183,93 @@ class Group(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The same for all who see the same group."""
+        """Identifies the group: equal for all pods that see the same addresses."""
         return hashlib.sha256(",".join(self.addresses).encode()).hexdigest()[:16]
 
     def endpoints(self, port: int) -> list[str]:
-        return [f"{host(address)}:{port}" for address in self.addresses]
+        return [f"{format_host(address)}:{port}" for address in self.addresses]
 
 
-def host(address: str) -> str:
-    """An address as it stands before a port."""
+def format_host(address: str) -> str:
+    """The address as written in front of a port: IPv6 in brackets."""
     return f"[{address}]" if ":" in address else address
 
 
-def by_number(addresses: Iterable[str]) -> list[str]:
-    """Sorted as numbers: 10.0.0.9 comes before 10.0.0.10, and IPv4 before IPv6."""
+def sort_addresses(addresses: Iterable[str]) -> list[str]:
+    """Sort numerically: 10.0.0.9 comes before 10.0.0.10, and IPv4 before IPv6."""
     return sorted(addresses, key=lambda text: (ipaddress.ip_address(text).version, int(ipaddress.ip_address(text))))
 
 
-def group_of(addresses: Iterable[str], own: Collection[str]) -> Group:
-    """The group in which this pod is the one with an address out of `own`."""
-    ordered = by_number(addresses)
-    mine = [rank for rank, address in enumerate(ordered) if address in own]
-    if len(mine) != 1:
+def build_group(addresses: Iterable[str], own: Collection[str]) -> Group:
+    """The group of these addresses, exactly one of which must be in `own`."""
+    ordered = sort_addresses(addresses)
+    ranks = [rank for rank, address in enumerate(ordered) if address in own]
+    if len(ranks) != 1:
         raise LaunchError(
-            f"none of this pod's addresses ({listed(sorted(own))}) stands once among the job's ({listed(ordered)}); "
-            "set POD_IP from the field status.podIP in the Job's env"
+            f"the job's addresses ({comma_separated(ordered)}) do not contain this pod's address "
+            f"({comma_separated(sorted(own))}) exactly once; set POD_IP from status.podIP in the Job's env"
         )
-    return Group(tuple(ordered), mine[0])
+    return Group(tuple(ordered), ranks[0])
 
 
-# A pod as the API server describes it, cut down to what its peers need to know.
+# The fields of a Kubernetes pod that its peers need.
 
 
 class Pod(NamedTuple):
     name: str
     addresses: tuple[str, ...]
-    """The first is that of the cluster's main kind."""
+    """The first one belongs to the cluster's primary IP family."""
     phase: str
     owner: str
-    leaving: bool
-    why: str = ""
-    """Why it does not run, as far as Kubernetes says."""
+    terminating: bool
+    message: str = ""
+    """Why the pod is not running, as reported by Kubernetes."""
 
     @property
-    def runs(self) -> bool:
-        return self.phase == "Running" and bool(self.addresses) and not self.leaving
+    def is_running(self) -> bool:
+        return self.phase == "Running" and bool(self.addresses) and not self.terminating
 
     @property
-    def may_run(self) -> bool:
-        return self.phase in ("Running", "Pending") and not self.leaving
+    def is_active(self) -> bool:
+        return self.phase in ("Running", "Pending") and not self.terminating
 
 
-def read_pod(document: dict[str, Any]) -> Pod:
+def parse_pod(document: dict[str, Any]) -> Pod:
     metadata, status = document["metadata"], document.get("status") or {}
-    addresses = [one["ip"] for one in status.get("podIPs") or [] if one.get("ip")]
+    addresses = [entry["ip"] for entry in status.get("podIPs") or [] if entry.get("ip")]
     if not addresses and status.get("podIP"):
         addresses = [status["podIP"]]
-    owner = next((one["uid"] for one in metadata.get("ownerReferences") or [] if one.get("controller")), "")
+    owner = next((ref["uid"] for ref in metadata.get("ownerReferences") or [] if ref.get("controller")), "")
     return Pod(
         name=metadata["name"],
         addresses=tuple(addresses),
         phase=status.get("phase") or "Pending",
         owner=owner,
-        leaving="deletionTimestamp" in metadata,
-        why=_why(status),
+        terminating="deletionTimestamp" in metadata,
+        message=_status_message(status),
     )
 
 
-def _why(status: dict[str, Any]) -> str:
-    """In Kubernetes' own words: not scheduled, a container that waits or has failed, an eviction."""
+def _status_message(status: dict[str, Any]) -> str:
+    """Kubernetes' own reason and message: unscheduled, a waiting or failed container, or an eviction."""
     for condition in status.get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _words(condition)
+            return _reason_and_message(condition)
     for container in (status.get("initContainerStatuses") or []) + (status.get("containerStatuses") or []):
         state = container.get("state") or {}
         if state.get("waiting"):
-            return _words(state["waiting"])
+            return _reason_and_message(state["waiting"])
         if (state.get("terminated") or {}).get("exitCode"):
-            return f"exit status {state['terminated']['exitCode']}"
-    return _words(status)
+            return f"exit code {state['terminated']['exitCode']}"
+    return _reason_and_message(status)
 
 
-def _words(part: dict[str, Any]) -> str:
+def _reason_and_message(part: dict[str, Any]) -> str:
     return ": ".join(part[key] for key in ("reason", "message") if part.get(key))
 
 
-# The pods of one Job, from the API server, with the pod's own service account.
-ANSWER_SECONDS = 30
+# Lists and watches the pods of one Job through the API server, with the pod's own service account.
+REQUEST_SECONDS = 30
 WATCH_SECONDS = 60
 RETRY_SECONDS = 1.0
 
@@ -278,11 +279,11 @@ class Forbidden(Exception):
 
 
 class Unavailable(Exception):
-    """No answer, a broken one, or one that says to come again."""
+    """No response, an invalid response, or a response that asks for a retry."""
 
 
-class TooOld(Exception):
-    """A watch cannot go on from where the last list was: list again."""
+class ResourceExpired(Exception):
+    """The resource version of a watch is too old; list again."""
 
 
 class ApiServer(NamedTuple):
@@ -293,11 +294,11 @@ class ApiServer(NamedTuple):
 
     def connect(self) -> http.client.HTTPConnection:
         context = ssl.create_default_context(cafile=str(self.authority))
-        return http.client.HTTPSConnection(self.host, self.port, timeout=ANSWER_SECONDS, context=context)
+        return http.client.HTTPSConnection(self.host, self.port, timeout=REQUEST_SECONDS, context=context)
 
 
 def api_server(environ: Mapping[str, str], account: Path = SERVICE_ACCOUNT) -> ApiServer | None:
-    """Where the pod's environment says it is; None in a pod that has no service account."""
+    """The API server named by the pod's environment; None in a pod without a service account."""
     address, token = environ.get("KUBERNETES_SERVICE_HOST"), account / "token"
     if not address or not token.exists():
         return None
@@ -306,64 +307,64 @@ def api_server(environ: Mapping[str, str], account: Path = SERVICE_ACCOUNT) -> A
 
 
 class JobPods:
-    """The pods with the label job-name, and what becomes of them."""
+    """The pods with the Job's job-name label."""
 
     def __init__(self, server: ApiServer, namespace: str, job: str) -> None:
         self._server = server
         self._path = f"/api/v1/namespaces/{quote(namespace)}/pods"
         self._selector = {"labelSelector": f"job-name={job}"}
-        self.trouble = ""
-        """Why the API server could not be asked the last time; empty when it could."""
+        self.last_error = ""
+        """Why the last request failed; empty if it succeeded."""
 
-    def changes(self, deadline: float) -> Iterator[list[Pod]]:
-        """All pods now, and again after each change, until the deadline."""
+    def snapshots(self, deadline: float) -> Iterator[list[Pod]]:
+        """Yield all pods now and after each change, until the deadline."""
         while time.monotonic() < deadline:
             try:
                 found, version = self._list()
-                self.trouble = ""
+                self.last_error = ""
                 yield list(found.values())
-                with contextlib.suppress(TooOld):
-                    yield from self._follow(found, version, deadline)
-            except Unavailable as reason:
-                if not self.trouble:
-                    say(f"the API server at {self._server.host} gives no answer ({reason}); trying again")
-                self.trouble = str(reason)
-            # After a watch too, which something on the way may end at once each time.
+                with contextlib.suppress(ResourceExpired):
+                    yield from self._watch(found, version, deadline)
+            except Unavailable as error:
+                if not self.last_error:
+                    log(f"the API server at {self._server.host} is not responding ({error}); retrying")
+                self.last_error = str(error)
+            # Also after a watch: a proxy may close every watch at once.
             time.sleep(min(RETRY_SECONDS, max(0.0, deadline - time.monotonic())))
 
     def _list(self) -> tuple[dict[str, Pod], str]:
-        connection, response = self._ask(self._selector, ANSWER_SECONDS)
+        connection, response = self._request(self._selector, REQUEST_SECONDS)
         try:
             answer = json.loads(response.read())
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise Unavailable(str(error)) from None
         finally:
             connection.close()
-        found = {pod["metadata"]["name"]: read_pod(pod) for pod in answer.get("items") or []}
+        found = {pod["metadata"]["name"]: parse_pod(pod) for pod in answer.get("items") or []}
         return found, answer["metadata"]["resourceVersion"]
 
-    def _follow(self, found: dict[str, Pod], version: str, deadline: float) -> Iterator[list[Pod]]:
+    def _watch(self, found: dict[str, Pod], version: str, deadline: float) -> Iterator[list[Pod]]:
         seconds = max(1, min(WATCH_SECONDS, int(deadline - time.monotonic())))
         query = dict(self._selector, watch="1", resourceVersion=version, timeoutSeconds=str(seconds))
-        connection, response = self._ask(query, seconds + ANSWER_SECONDS)
+        connection, response = self._request(query, seconds + REQUEST_SECONDS)
         try:
             for line in iter(response.readline, b""):
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     return
-                _note(found, event)
+                _apply_event(found, event)
                 yield list(found.values())
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise Unavailable(str(error)) from None
         finally:
             connection.close()
 
-    def _ask(self, query: Mapping[str, str], seconds: float) -> tuple[http.client.HTTPConnection, Any]:
+    def _request(self, query: Mapping[str, str], seconds: float) -> tuple[http.client.HTTPConnection, Any]:
         try:
-            # Both are read each time: the kubelet replaces a token before it expires.
+            # Both files are read each time: the kubelet replaces a token before it expires.
             token, connection = self._server.token.read_text().strip(), self._server.connect()
         except OSError as error:
-            raise Unavailable(f"the files of the service account cannot be read: {error}") from None
+            raise Unavailable(f"cannot read the files of the service account: {error}") from None
         connection.timeout = seconds
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         try:
@@ -373,120 +374,120 @@ class JobPods:
             connection.close()
             raise Unavailable(str(error) or type(error).__name__) from None
         if response.status != 200:
-            words = _message(response)
+            message = _error_message(response)
             connection.close()
-            _refuse(response.status, words)
+            _raise_for_status(response.status, message)
         return connection, response
 
 
-def _refuse(status: int, words: str) -> None:
+def _raise_for_status(status: int, message: str) -> None:
     if status == 403:
-        raise Forbidden(words)
+        raise Forbidden(message)
     if status == 401:
-        raise LaunchError(f"the API server does not accept this pod's token: {words}")
+        raise LaunchError(f"the API server does not accept this pod's token: {message}")
     if status == 410:
-        raise TooOld
-    raise Unavailable(f"{status} {words}")
+        raise ResourceExpired
+    raise Unavailable(f"{status} {message}")
 
 
-def _message(response: Any) -> str:
+def _error_message(response: Any) -> str:
     try:
         return str(json.loads(response.read())["message"])
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
         return str(response.reason)
 
 
-def _note(found: dict[str, Pod], event: dict[str, Any]) -> None:
-    pod = read_pod(event["object"])
+def _apply_event(found: dict[str, Pod], event: dict[str, Any]) -> None:
+    pod = parse_pod(event["object"])
     if event["type"] == "DELETED":
         found.pop(pod.name, None)
     else:
         found[pod.name] = pod
 
 
-# Finds the other pods of the Job by asking the API server.
+# Discovers the other pods of the Job through the API server.
 
 
-class TrainingIsOver(Exception):
-    """Another pod of the job has succeeded, which none does before all have ended."""
+class AlreadySucceeded(Exception):
+    """Another pod of the job has succeeded, which happens only after all trainers have."""
 
 
-class ByApi:
-    """The API server lists the pods of the job."""
+class ApiDiscovery:
+    """Waits until the API server lists as many running pods of the Job as there are trainers."""
 
     def __init__(self, server: ApiServer, environ: Mapping[str, str], settings: Settings) -> None:
         self._pods = JobPods(server, settings.namespace, settings.job)
         self._settings = settings
         self._hostname = environ.get("HOSTNAME") or socket.gethostname()
-        self._own = {environ.get("POD_IP") or _address_towards(server)}
-        self._said = ""
+        self._own = {environ.get("POD_IP") or _local_address(server)}
+        self._last_logged = ""
 
-    def look(self, deadline: float) -> Group:
+    def discover(self, deadline: float) -> Group:
         pods: list[Pod] = []
-        for seen in self._pods.changes(deadline):
-            self._refuse_no_pods(seen)
-            pods = self._of_this_job(seen)
-            running = [pod for pod in pods if pod.runs]
+        for snapshot in self._pods.snapshots(deadline):
+            self._require_pods(snapshot)
+            pods = self._of_this_job(snapshot)
+            running = [pod for pod in pods if pod.is_running]
             if len(running) == self._settings.trainers:
                 return self._group(running)
             if any(pod.phase == "Succeeded" for pod in pods):
-                raise TrainingIsOver
-            self._say(f"{len(running)} of {self._settings.trainers} pods run; waiting for the others")
-        raise LaunchError(self._missing(pods))
+                raise AlreadySucceeded
+            self._log_once(f"{len(running)} of {self._settings.trainers} pods are running; waiting for the others")
+        raise LaunchError(self._timeout_message(pods))
 
-    def _refuse_no_pods(self, pods: list[Pod]) -> None:
+    def _require_pods(self, pods: list[Pod]) -> None:
         if not pods:
             raise LaunchError(
                 f"no pod in namespace {self._settings.namespace} has the label job-name={self._settings.job}, not even "
-                "this one; JOB_NAME must be the Job's metadata.name, and JOB_NAMESPACE its namespace"
+                "this one; set JOB_NAME to the Job's metadata.name and JOB_NAMESPACE to its namespace"
             )
 
     def _of_this_job(self, pods: list[Pod]) -> list[Pod]:
-        """Without those that an earlier Job of the same name has left."""
-        owners = {pod.owner for pod in pods if self._is_mine(pod) and not pod.leaving}
+        """Leave out the pods of an earlier Job of the same name."""
+        owners = {pod.owner for pod in pods if self._is_own(pod) and not pod.terminating}
         return [pod for pod in pods if pod.owner in owners] if owners else pods
 
-    def _is_mine(self, pod: Pod) -> bool:
-        """By name where it has one of its own: its address towards the API server may be of another kind."""
+    def _is_own(self, pod: Pod) -> bool:
+        """Compare the name too: in a dual-stack cluster the API server may be reached over the other IP family."""
         return pod.name == self._hostname or bool(self._own & set(pod.addresses))
 
     def _group(self, pods: list[Pod]) -> Group:
-        addresses = _of_one_kind(pods)
-        own = {addresses[place] for place, pod in enumerate(pods) if self._is_mine(pod)}
-        return group_of(addresses, own or self._own)
+        addresses = _same_family_addresses(pods)
+        own = {addresses[index] for index, pod in enumerate(pods) if self._is_own(pod)}
+        return build_group(addresses, own or self._own)
 
-    def _say(self, line: str) -> None:
-        if line != self._said:
-            say(line)
-        self._said = line
+    def _log_once(self, line: str) -> None:
+        if line != self._last_logged:
+            log(line)
+        self._last_logged = line
 
-    def _missing(self, pods: list[Pod]) -> str:
-        if self._pods.trouble:
-            return f"the API server gives no answer: {self._pods.trouble}"
-        wanted, there = self._settings.trainers, sum(pod.may_run for pod in pods)
-        running = sum(pod.runs for pod in pods)
-        words = f"{running} of {wanted} pods of the job run after {self._settings.wait_seconds} s"
-        waiting = [_state(pod) for pod in pods if not pod.runs]
-        if waiting:
-            words += f"; not so {listed(waiting)}"
-        if there != wanted:
-            words += f". The Job has {there} pods: set CONF_PADDLE_GRADIENT_NUM to its parallelism"
-        return f"{words}. JOB_WAIT_SECONDS allows more time"
-
-
-def _of_one_kind(pods: list[Pod]) -> list[str]:
-    """Where every pod has an IPv4 address, that: Paddle takes an endpoint apart at its first colon."""
-    old = [next((address for address in pod.addresses if ":" not in address), "") for pod in pods]
-    return old if all(old) else [pod.addresses[0] for pod in pods]
+    def _timeout_message(self, pods: list[Pod]) -> str:
+        if self._pods.last_error:
+            return f"the API server is not responding: {self._pods.last_error}"
+        wanted, active = self._settings.trainers, sum(pod.is_active for pod in pods)
+        running = sum(pod.is_running for pod in pods)
+        message = f"{running} of {wanted} pods of the job are running after {self._settings.wait_seconds} s"
+        others = [_describe(pod) for pod in pods if not pod.is_running]
+        if others:
+            message += f"; not running: {comma_separated(others)}"
+        if active != wanted:
+            message += f". The Job has {active} pods; set CONF_PADDLE_GRADIENT_NUM to its parallelism"
+        return f"{message}. Raise JOB_WAIT_SECONDS to wait longer"
 
 
-def _state(pod: Pod) -> str:
-    phase = "leaving" if pod.leaving else pod.phase
-    return f"{pod.name} ({phase}: {pod.why})" if pod.why else f"{pod.name} ({phase})"
+def _same_family_addresses(pods: list[Pod]) -> list[str]:
+    """IPv4 if every pod has such an address: Paddle splits an endpoint at its first colon."""
+    ipv4 = [next((address for address in pod.addresses if ":" not in address), "") for pod in pods]
+    return ipv4 if all(ipv4) else [pod.addresses[0] for pod in pods]
 
 
-def _address_towards(server: ApiServer) -> str:
-    """The address that this pod has on the way to the API server. Nothing is sent."""
+def _describe(pod: Pod) -> str:
+    phase = "Terminating" if pod.terminating else pod.phase
+    return f"{pod.name} ({phase}: {pod.message})" if pod.message else f"{pod.name} ({phase})"
+
+
+def _local_address(server: ApiServer) -> str:
+    """This pod's address on the route to the API server; sends nothing."""
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
@@ -496,64 +497,65 @@ def _address_towards(server: ApiServer) -> str:
         return str(probe.getsockname()[0])
 
 
-# Three ways to find the other pods: they are handed over, have names of their own, or the API server knows them.
-LOOK_AGAIN_SECONDS = 1.0
+# Discovers the other pods: from the environment, by their DNS names, or through the API server.
+DNS_RETRY_SECONDS = 1.0
 
 
-class Finder(Protocol):
-    def look(self, deadline: float) -> Group:
-        """The group as it is now; waits for all to be there, and raises LaunchError at the deadline."""
+class Discovery(Protocol):
+    def discover(self, deadline: float) -> Group:
+        """The current group; waits for all pods and raises LaunchError at the deadline."""
 
 
-class HandedOver:
-    """The engine that started this process says who the others are: there is no API server to ask."""
+class StaticDiscovery:
+    """The peers are listed in the environment, by the embedded engine or the operator."""
 
     def __init__(self, environ: Mapping[str, str], trainers: int) -> None:
-        addresses = [peer for peer in handed_over(environ).split(",") if peer]
+        addresses = [peer for peer in static_peers(environ).split(",") if peer]
         if len(addresses) != trainers:
             raise LaunchError(
-                f"CONF_PADDLE_GRADIENT_NUM: is {trainers}, but the job has {len(addresses)} pods; make them the same"
+                f"CONF_PADDLE_GRADIENT_NUM: {trainers} differs from the job's {len(addresses)} pods; "
+                f"set it to {len(addresses)}"
             )
         own = environ.get("PADDLEJOB_POD_IP") or environ.get("POD_IP", "")
         if environ.get("PADDLEJOB_PEERS"):
-            self._group = _sorted_group(addresses, own)
+            self._group = _group_of_peers(addresses, own)
         else:
             self._group = Group(tuple(addresses), int(environ.get("PADDLE_TRAINER_ID") or 0))
 
-    def look(self, deadline: float) -> Group:
+    def discover(self, deadline: float) -> Group:
         return self._group
 
 
-def _sorted_group(addresses: list[str], own: str) -> Group:
+def _group_of_peers(addresses: list[str], own: str) -> Group:
     try:
-        return group_of(addresses, {own})
+        return build_group(addresses, {own})
     except ValueError as error:
-        raise LaunchError(f"PADDLEJOB_PEERS: {error}; it is a list of addresses, with commas between") from None
+        raise LaunchError(f"PADDLEJOB_PEERS: {error}; set it to a comma-separated list of addresses") from None
 
 
-def handed_over(environ: Mapping[str, str]) -> str:
-    """By the engine for a Job's pods, or by the operator for the workers of a PaddleJob."""
+def static_peers(environ: Mapping[str, str]) -> str:
+    """Set by the embedded engine for the pods of a Job, or by the operator for the workers of a PaddleJob."""
     return environ.get("PADDLEJOB_PEERS") or environ.get("PADDLE_TRAINERS", "")
 
 
-class ByName:
+class DnsDiscovery:
     """Pods of an Indexed Job with a headless Service: `<job>-<index>.<service>`. The index is the trainer id."""
 
     def __init__(self, environ: Mapping[str, str], settings: Settings, resolve: Callable[[str], str] | None = None):
         self._index = int(environ["JOB_COMPLETION_INDEX"])
-        ending = f"-{self._index}"
+        suffix = f"-{self._index}"
         hostname = environ.get("HOSTNAME", "")
-        job = hostname[: -len(ending)] if hostname.endswith(ending) else settings.job
+        job = hostname[: -len(suffix)] if hostname.endswith(suffix) else settings.job
         service = environ.get("JOB_SERVICE") or job
         self._names = [f"{job}-{index}.{service}" for index in range(settings.trainers)]
-        self._resolve = resolve or _address_of
+        self._resolve = resolve or _resolve
         if self._index >= settings.trainers:
             raise LaunchError(
                 f"this pod has index {self._index}, but CONF_PADDLE_GRADIENT_NUM is {settings.trainers}; "
                 "set it to the Job's parallelism"
             )
 
-    def look(self, deadline: float) -> Group:
+    def discover(self, deadline: float) -> Group:
         while True:
             found = {name: self._resolve(name) for name in self._names}
             missing = [name for name, address in found.items() if not address]
@@ -561,53 +563,53 @@ class ByName:
                 return Group(tuple(found.values()), self._index)
             if time.monotonic() >= deadline:
                 raise LaunchError(
-                    f"no address for {listed(missing)}; is there a headless Service of that name that selects the "
-                    "Job's pods, and does the pod template name it as `subdomain`?"
+                    f"cannot resolve {comma_separated(missing)}; create a headless Service of that name that selects "
+                    "the Job's pods, and set `subdomain` in the pod template to its name"
                 )
-            time.sleep(LOOK_AGAIN_SECONDS)
+            time.sleep(DNS_RETRY_SECONDS)
 
 
-class ByApiOrName:
-    """Asks the API server; where that is not permitted, an Indexed Job's pods find each other by name."""
+class ApiOrDnsDiscovery:
+    """Asks the API server; if that is forbidden, the pods of an Indexed Job are discovered by DNS."""
 
     def __init__(self, server: ApiServer, environ: Mapping[str, str], settings: Settings) -> None:
-        self._finder: Finder = ByApi(server, environ, settings)
+        self._discovery: Discovery = ApiDiscovery(server, environ, settings)
         self._environ = environ
         self._settings = settings
 
-    def look(self, deadline: float) -> Group:
+    def discover(self, deadline: float) -> Group:
         try:
-            return self._finder.look(deadline)
+            return self._discovery.discover(deadline)
         except Forbidden as error:
             if not self._environ.get("JOB_COMPLETION_INDEX"):
-                raise LaunchError(not_permitted(self._settings.namespace, str(error))) from None
-            say("the pods may not be listed; finding them by name")
-            self._finder = ByName(self._environ, self._settings)
-            return self._finder.look(deadline)
+                raise LaunchError(forbidden_message(self._settings.namespace, str(error))) from None
+            log("this pod is not allowed to list pods; discovering its peers by DNS")
+            self._discovery = DnsDiscovery(self._environ, self._settings)
+            return self._discovery.discover(deadline)
 
 
-def finder(environ: Mapping[str, str], settings: Settings) -> Finder:
-    if handed_over(environ):
-        return HandedOver(environ, settings.trainers)
+def choose_discovery(environ: Mapping[str, str], settings: Settings) -> Discovery:
+    if static_peers(environ):
+        return StaticDiscovery(environ, settings.trainers)
     indexed = environ.get("JOB_COMPLETION_INDEX")
     if indexed and environ.get("JOB_SERVICE"):
-        return ByName(environ, settings)
+        return DnsDiscovery(environ, settings)
     server = api_server(environ)
     if server:
-        return ByApiOrName(server, environ, settings)
+        return ApiOrDnsDiscovery(server, environ, settings)
     if indexed:
-        return ByName(environ, settings)
+        return DnsDiscovery(environ, settings)
     raise LaunchError(
-        "this is not a pod of a Job (no service account, no JOB_COMPLETION_INDEX, no PADDLEJOB_PEERS); submit it with "
-        "kubectl, or run its file with `pdj run`"
+        "this is not a pod of a Job (no service account, no JOB_COMPLETION_INDEX, no PADDLEJOB_PEERS); submit the Job "
+        "with kubectl, or run its file with `pdj run`"
     )
 
 
-def not_permitted(namespace: str, words: str) -> str:
-    found = re.search(r"system:serviceaccount:([^:\"]+):([^:\"]+)", words)
+def forbidden_message(namespace: str, message: str) -> str:
+    found = re.search(r"system:serviceaccount:([^:\"]+):([^:\"]+)", message)
     account = f"{found[1]}:{found[2]}" if found else f"{namespace}:default"
     return (
-        f"the API server does not let this pod list the job's pods: {words}. Permit it with\n"
+        f"the API server does not allow this pod to list the job's pods: {message}. Allow it with\n"
         f"  kubectl -n {namespace} create role paddle-job-pods --verb=list,watch --resource=pods\n"
         f"  kubectl -n {namespace} create rolebinding paddle-job-pods --role=paddle-job-pods "
         f"--serviceaccount={account}\n"
@@ -615,320 +617,325 @@ def not_permitted(namespace: str, words: str) -> str:
     )
 
 
-def _address_of(name: str) -> str:
+def _resolve(name: str) -> str:
     try:
         return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError:
         return ""
 
 
-# What can happen while a group trains. All of it arrives in one queue.
+# The events of a running group; all of them arrive in one queue.
 
 
-class TrainerEnded(NamedTuple):
-    status: int
+class TrainerExited(NamedTuple):
+    exit_code: int
 
 
-class ServerEnded(NamedTuple):
-    status: int
+class ServerExited(NamedTuple):
+    exit_code: int
 
 
 class PeerLost(NamedTuple):
-    words: str
+    message: str
 
 
-class AllEnded(NamedTuple):
-    """Every trainer of the group has ended well."""
+class AllSucceeded(NamedTuple):
+    """Every trainer of the group has exited with code 0."""
 
 
-class Signalled(NamedTuple):
+class SignalReceived(NamedTuple):
     number: int
 
 
-# How the pods of a group meet before they start, so that all of them mean the same group.
+# The rendezvous: the pods of a group connect before they start, so that all of them agree on its members.
 #
-# The first pod listens; the others say hello with what they take the group to be, and wait for its word to go. A pod
-# that still sees a peer that is about to go meets nobody, looks again, and finds the peer's successor.
-WINDOW_SECONDS = 10.0
+# The pod of rank 0 listens. Each peer sends `hello DIGEST RANK` and waits for `start`. A pod whose list still contains
+# a terminating peer fails the rendezvous, discovers again and finds the replacement.
+RENDEZVOUS_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
 HELLO_SECONDS = 1.0
-LONGEST_LINE = 4096
+MAX_LINE_LENGTH = 4096
 
 
-class NotMet(Exception):
-    """The group did not come together; look again at who is there."""
+class RendezvousFailed(Exception):
+    """The group is not complete; discover its pods again."""
 
 
-class Line:
-    """A connection that carries lines of text."""
+class Connection:
+    """A TCP connection that carries lines of text."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        connection.settimeout(CONNECT_SECONDS)
-        self.connection = connection
-        self._reader = connection.makefile("r", encoding="utf-8", errors="replace", newline="\n")
+    def __init__(self, sock: socket.socket) -> None:
+        sock.settimeout(CONNECT_SECONDS)
+        self.socket = sock
+        self._reader = sock.makefile("r", encoding="utf-8", errors="replace", newline="\n")
 
     def send(self, text: str) -> None:
         with suppress(OSError):
-            self.connection.sendall(f"{text[:LONGEST_LINE]}\n".encode())
+            self.socket.sendall(f"{text[:MAX_LINE_LENGTH]}\n".encode())
 
     def read(self, seconds: float | None) -> str:
-        """The next line; empty when the other side is gone or says nothing for so long."""
+        """The next line; empty after a disconnect or a timeout."""
         try:
-            self.connection.settimeout(seconds)
-            return self._reader.readline(2 * LONGEST_LINE).rstrip("\n")
+            self.socket.settimeout(seconds)
+            return self._reader.readline(2 * MAX_LINE_LENGTH).rstrip("\n")
         except (OSError, ValueError):
             return ""
 
     def close(self) -> None:
         with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
-        self.connection.close()
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
 
 
-class Door:
-    """The first pod's side of the meeting: who has come, and who of them belongs to the group."""
+class Listener:
+    """Rank 0's side of the rendezvous: accepts connections and keeps those of the group's peers, by rank."""
 
-    def __init__(self, group: Group, listener: socket.socket) -> None:
-        self.lines: dict[int, Line] = {}
+    def __init__(self, group: Group, sock: socket.socket) -> None:
+        self.peers: dict[int, Connection] = {}
         self._group = group
-        self._listener = listener
-        listener.listen(128)
-        listener.setblocking(False)
-        self._ears = selectors.DefaultSelector()
-        self._ears.register(listener, selectors.EVENT_READ)
+        self._socket = sock
+        sock.listen(128)
+        sock.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(sock, selectors.EVENT_READ)
 
     @property
     def missing(self) -> list[str]:
         ranks = range(1, len(self._group.addresses))
-        return [self._group.addresses[rank] for rank in ranks if rank not in self.lines]
+        return [self._group.addresses[rank] for rank in ranks if rank not in self.peers]
 
     def wait(self, until: float) -> bool:
-        """True when all have come, and none of them has gone again meanwhile."""
+        """True once all peers are connected and none has disconnected in the meantime."""
         while True:
             complete = not self.missing
-            heard = self._ears.select(0 if complete else max(0.0, until - time.monotonic()))
-            if not heard and (complete or time.monotonic() >= until):
+            ready = self._selector.select(0 if complete else max(0.0, until - time.monotonic()))
+            if not ready and (complete or time.monotonic() >= until):
                 return complete
-            for key, _ in heard:
+            for key, _ in ready:
                 if key.data:
-                    self._hear(key.data)
+                    self._receive(key.data)
                 else:
-                    self._open()
+                    self._accept()
 
     def close(self) -> None:
-        """Send away all who are not of the group."""
-        for key in list(self._ears.get_map().values()):
-            if key.data and key.data not in self.lines.values():
+        """Close the connections that do not belong to the group."""
+        for key in list(self._selector.get_map().values()):
+            if key.data and key.data not in self.peers.values():
                 key.data.close()
-        self._ears.close()
+        self._selector.close()
 
-    def _open(self) -> None:
+    def _accept(self) -> None:
         with suppress(OSError):
-            line = Line(self._listener.accept()[0])
-            self._ears.register(line.connection, selectors.EVENT_READ, line)
+            connection = Connection(self._socket.accept()[0])
+            self._selector.register(connection.socket, selectors.EVENT_READ, connection)
 
-    def _hear(self, line: Line) -> None:
-        """One who has come says hello. One who has said so already says nothing more: he is gone."""
-        known = [rank for rank, one in self.lines.items() if one is line]
-        rank = 0 if known else self._greeted(line.read(HELLO_SECONDS))
-        for again in known or [rank]:
-            if again in self.lines:
-                self._drop(self.lines.pop(again))
+    def _receive(self, connection: Connection) -> None:
+        """A new connection sends a hello message. A known peer sends nothing more: readable means disconnected."""
+        known = [rank for rank, peer in self.peers.items() if peer is connection]
+        rank = 0 if known else self._parse_hello(connection.read(HELLO_SECONDS))
+        for stale in known or [rank]:
+            if stale in self.peers:
+                self._drop(self.peers.pop(stale))
         if rank:
-            self.lines[rank] = line
+            self.peers[rank] = connection
         elif not known:
-            self._drop(line)
+            self._drop(connection)
 
-    def _greeted(self, hello: str) -> int:
-        """The rank of one who sees the same group; 0, which is this pod's own, for all others."""
-        words = hello.split()
-        if len(words) != 3 or words[:2] != ["hello", self._group.digest] or not words[2].isdecimal():
+    def _parse_hello(self, hello: str) -> int:
+        """The rank of a peer that sees the same group; 0, this pod's own rank, for any other message."""
+        fields = hello.split()
+        if len(fields) != 3 or fields[:2] != ["hello", self._group.digest] or not fields[2].isdecimal():
             return 0
-        return int(words[2]) if int(words[2]) < len(self._group.addresses) else 0
+        return int(fields[2]) if int(fields[2]) < len(self._group.addresses) else 0
 
-    def _drop(self, line: Line) -> None:
-        self._ears.unregister(line.connection)
-        line.close()
+    def _drop(self, connection: Connection) -> None:
+        self._selector.unregister(connection.socket)
+        connection.close()
 
 
-def meet(group: Group, port: int, deadline: float) -> dict[int, Line]:
-    """Lines to the others by their rank: the first pod has one to each, the others have one to the first."""
+def rendezvous(group: Group, port: int, deadline: float) -> dict[int, Connection]:
+    """Connections by rank: rank 0 has one to each peer, every other pod has one to rank 0."""
     if len(group.addresses) == 1:
         return {}
-    until = min(deadline, time.monotonic() + WINDOW_SECONDS)
-    return _gather(group, port, until) if group.rank == 0 else _join(group, port, until)
+    until = min(deadline, time.monotonic() + RENDEZVOUS_SECONDS)
+    return _accept_peers(group, port, until) if group.rank == 0 else _connect(group, port, until)
 
 
-def refuse_taken_ports(address: str, ports: Iterable[int]) -> None:
-    """A server that cannot have its port would take the whole group down with it."""
-    taken = [str(port) for port in ports if _is_taken(address, port)]
-    if taken:
-        raise NotMet(
-            f"port {', '.join(taken)} of this pod ({address}) is taken by another process; end that, or set "
-            "CONF_PADDLE_PORT to another number"
+def require_free_ports(address: str, ports: Iterable[int]) -> None:
+    """Raise if a server could not bind its port, which would end the whole group."""
+    used = [str(port) for port in ports if _is_in_use(address, port)]
+    if used:
+        raise RendezvousFailed(
+            f"port {', '.join(used)} of this pod ({address}) is in use by another process; stop that process or set "
+            "CONF_PADDLE_PORT to another port"
         )
 
 
-def _gather(group: Group, port: int, until: float) -> dict[int, Line]:
+def _accept_peers(group: Group, port: int, until: float) -> dict[int, Connection]:
     try:
-        listener = _bound(group.own, port)
+        sock = _bind(group.own, port)
     except OSError as error:
-        raise NotMet(f"this pod cannot listen at {group.own}, port {port} ({error.strerror or error})") from None
-    with listener:
-        door = Door(group, listener)
+        raise RendezvousFailed(f"cannot listen on {group.own}, port {port} ({error.strerror or error})") from None
+    with sock:
+        listener = Listener(group, sock)
         try:
-            complete = door.wait(until)
+            complete = listener.wait(until)
         finally:
-            door.close()
-    for line in door.lines.values():
+            listener.close()
+    for connection in listener.peers.values():
         if complete:
-            line.send("go")
+            connection.send("start")
         else:
-            line.close()
+            connection.close()
     if not complete:
-        raise NotMet(f"no word from {', '.join(door.missing)} at port {port}, which must be open between the pods")
-    return door.lines
+        missing = ", ".join(listener.missing)
+        raise RendezvousFailed(f"no connection from {missing} on port {port}, which must be open between the pods")
+    return listener.peers
 
 
-def _join(group: Group, port: int, until: float) -> dict[int, Line]:
+def _connect(group: Group, port: int, until: float) -> dict[int, Connection]:
     first = group.addresses[0]
     try:
-        connection = socket.create_connection((first, port), timeout=CONNECT_SECONDS)
+        sock = socket.create_connection((first, port), timeout=CONNECT_SECONDS)
     except OSError as error:
-        raise NotMet(
-            f"{first} is not reached at port {port}, which must be open between the pods ({error.strerror or error})"
+        raise RendezvousFailed(
+            f"cannot connect to {first} on port {port}, which must be open between the pods ({error.strerror or error})"
         ) from None
-    line = Line(connection)
-    line.send(f"hello {group.digest} {group.rank}")
-    # Longer than the first pod can take: it must not be let go when this one has just left.
-    if line.read(max(0.0, until - time.monotonic()) + CONNECT_SECONDS) != "go":
-        line.close()
-        raise NotMet(f"{first} sees other pods than this one does, or waits for some as well")
-    return {0: line}
+    connection = Connection(sock)
+    connection.send(f"hello {group.digest} {group.rank}")
+    # Longer than rank 0 waits: this pod must not give up just before rank 0 sends `start`.
+    if connection.read(max(0.0, until - time.monotonic()) + CONNECT_SECONDS) != "start":
+        connection.close()
+        raise RendezvousFailed(f"{first} sees a different group, or is still waiting for other pods")
+    return {0: connection}
 
 
-def _bound(address: str, port: int) -> socket.socket:
-    family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
-    made = socket.socket(family, socket.SOCK_STREAM)
+def _bind(address: str, port: int) -> socket.socket:
+    family, _, _, _, sockaddr = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(place)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(sockaddr)
     except OSError:
-        made.close()
+        sock.close()
         raise
-    return made
+    return sock
 
 
-def _is_taken(address: str, port: int) -> bool:
+def _is_in_use(address: str, port: int) -> bool:
     try:
-        _bound(address, port).close()
+        _bind(address, port).close()
     except OSError as error:
         return error.errno == errno.EADDRINUSE
     return False
 
 
-# Keeps the launchers of a group in touch: who has ended well, who is gone.
+# Heartbeats between the launchers of a group, and the messages that one has succeeded or failed.
 #
-# The first pod hears from all and passes it on. A connection that breaks, or is silent for too long, is a pod that is
-# gone: its server is gone with it, and without that no trainer can go on.
-ALIVE_SECONDS = 5.0
-SILENCE_SECONDS = 60.0
-GOODBYE_SECONDS = 5.0
+# Rank 0 receives from all peers and forwards to them. A connection that breaks or stays silent for too long means that
+# the pod is lost, and its server with it: no trainer can continue.
+HEARTBEAT_SECONDS = 5.0
+TIMEOUT_SECONDS = 60.0
+CLOSE_SECONDS = 5.0
 
 
-class Link:
-    def __init__(self, group: Group, lines: dict[int, Line], tell: Callable[[Any], None]) -> None:
+class Heartbeat:
+    """Sends and receives on the connections of the rendezvous, and puts what it learns into the event queue."""
+
+    def __init__(self, group: Group, connections: dict[int, Connection], emit: Callable[[Any], None]) -> None:
         self._group = group
-        self._lines = lines
-        self._tell = tell
+        self._connections = connections
+        self._emit = emit
         self._lock = threading.Lock()
-        self._ended: set[int] = set()
+        self._succeeded: set[int] = set()
         self._closed = threading.Event()
-        self._listeners = [threading.Thread(target=self._listen, args=each, daemon=True) for each in lines.items()]
-        for thread in self._listeners:
+        self._receivers = [
+            threading.Thread(target=self._receive, args=each, daemon=True) for each in connections.items()
+        ]
+        for thread in self._receivers:
             thread.start()
-        threading.Thread(target=self._keep_alive, daemon=True).start()
+        threading.Thread(target=self._send_heartbeats, daemon=True).start()
 
-    def ended_well(self) -> None:
-        """This pod's trainer has ended with status 0."""
+    def report_success(self) -> None:
+        """This pod's trainer has exited with code 0."""
         if self._group.rank == 0:
-            self._note_end(0)
+            self._record_success(0)
         else:
-            self._send_all("ended")
+            self._broadcast("succeeded")
 
-    def give_up(self, words: str) -> None:
-        """Tell the others that this pod cannot go on, and why."""
-        self._send_all(f"lost {words}")
+    def report_failure(self, message: str) -> None:
+        """Tell the peers that this pod cannot continue, and why."""
+        self._broadcast(f"failed {message}")
 
     def close(self) -> None:
-        """The first pod stays until the others have heard that all is over: its network goes when it does."""
+        """Rank 0 first waits until its peers know that all have succeeded: its network ends with the pod."""
         if self._closed.is_set() and self._group.rank == 0:
-            for thread in self._listeners:
-                thread.join(GOODBYE_SECONDS)
+            for thread in self._receivers:
+                thread.join(CLOSE_SECONDS)
         self._closed.set()
-        for line in self._lines.values():
-            line.close()
+        for connection in self._connections.values():
+            connection.close()
 
-    def _listen(self, rank: int, line: Line) -> None:
+    def _receive(self, rank: int, connection: Connection) -> None:
         while True:
-            word, _, rest = line.read(SILENCE_SECONDS).partition(" ")
-            if word == "ended":
-                self._note_end(rank)
-            elif word == "over":
+            kind, _, message = connection.read(TIMEOUT_SECONDS).partition(" ")
+            if kind == "succeeded":
+                self._record_success(rank)
+            elif kind == "all_succeeded":
                 self._finish()
-            elif word != "alive":
-                self._lose(rank, rest or f"trainer {rank} ({self._group.addresses[rank]}) is gone")
+            elif kind != "heartbeat":
+                self._lose_peer(rank, message or f"trainer {rank} ({self._group.addresses[rank]}) is lost")
                 return
 
-    def _note_end(self, rank: int) -> None:
+    def _record_success(self, rank: int) -> None:
         with self._lock:
-            self._ended.add(rank)
-            all_ended = len(self._ended) == len(self._group.addresses)
-        if all_ended:
-            self._send_all("over")
+            self._succeeded.add(rank)
+            all_succeeded = len(self._succeeded) == len(self._group.addresses)
+        if all_succeeded:
+            self._broadcast("all_succeeded")
             self._finish()
 
     def _finish(self) -> None:
         self._closed.set()
-        self._tell(AllEnded())
+        self._emit(AllSucceeded())
 
-    def _lose(self, rank: int, words: str) -> None:
+    def _lose_peer(self, rank: int, message: str) -> None:
         if self._closed.is_set():
             return
-        # Before this pod hears of it: it ends at once.
+        # Forward before emitting: this pod exits as soon as it handles the event.
         if self._group.rank == 0:
-            self._send_all(f"lost {words}", but=rank)
-        self._tell(PeerLost(words))
+            self._broadcast(f"failed {message}", exclude=rank)
+        self._emit(PeerLost(message))
 
-    def _keep_alive(self) -> None:
-        while not self._closed.wait(ALIVE_SECONDS):
-            self._send_all("alive")
+    def _send_heartbeats(self) -> None:
+        while not self._closed.wait(HEARTBEAT_SECONDS):
+            self._broadcast("heartbeat")
 
-    def _send_all(self, text: str, but: int = -1) -> None:
+    def _broadcast(self, text: str, exclude: int = -1) -> None:
         with self._lock:
-            for rank, line in self._lines.items():
-                if rank != but:
-                    line.send(text)
+            for rank, connection in self._connections.items():
+                if rank != exclude:
+                    connection.send(text)
 
 
-# The server and the trainer of a pod: what they write goes to a log file and to standard output.
+# The child processes of a pod: their output goes to a log file and to standard output.
 GRACE_SECONDS = 10.0
-LONGEST_PIECE = 1 << 16
-CANNOT_START = 127
+MAX_CHUNK_BYTES = 1 << 16
+EXIT_CANNOT_START = 127
 
 
 class Command(NamedTuple):
-    words: list[str]
+    argv: list[str]
     environ: dict[str, str]
 
 
 class Process:
-    """One child. It stays in the launcher's process group, so that whoever ends the group ends all of it."""
+    """One child. It stays in the launcher's process group, so that a signal to the group reaches it."""
 
-    def __init__(self, command: Command, directory: Path, log: Path, ended: Callable[[int], None]) -> None:
+    def __init__(self, command: Command, directory: Path, log_file: Path, on_exit: Callable[[int], None]) -> None:
         try:
             self._child = subprocess.Popen(
-                command.words,
+                command.argv,
                 env=command.environ,
                 cwd=str(directory),
                 stdin=subprocess.DEVNULL,
@@ -936,165 +943,171 @@ class Process:
                 stderr=subprocess.STDOUT,
             )
         except OSError as error:
-            raise LaunchError(f"{command.words[0]} does not start: {error.strerror}", CANNOT_START) from None
-        self._copier = threading.Thread(target=self._copy, args=(log,), daemon=True)
+            raise LaunchError(f"cannot start {command.argv[0]}: {error.strerror}", EXIT_CANNOT_START) from None
+        self._copier = threading.Thread(target=self._copy_output, args=(log_file,), daemon=True)
         self._copier.start()
-        threading.Thread(target=self._wait, args=(ended,), daemon=True).start()
+        threading.Thread(target=self._wait, args=(on_exit,), daemon=True).start()
 
     def signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._child.send_signal(number)
 
-    def end_by(self, moment: float) -> None:
-        """Wait for its end until then, and make it end if it has not."""
+    def wait_or_kill(self, deadline: float) -> None:
+        """Wait for the exit until the deadline, then kill the process."""
         try:
-            self._child.wait(max(0.0, moment - time.monotonic()))
+            self._child.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
         self._copier.join(1)
 
-    def _copy(self, log: Path) -> None:
+    def _copy_output(self, log_file: Path) -> None:
         assert self._child.stdout
-        lines, file = self._child.stdout, _opened(log)
-        for line in iter(lambda: lines.readline(LONGEST_PIECE), b""):
-            # A reader of standard output that is gone must not stop the child, which would wait for ever.
+        lines, file = self._child.stdout, _open_log(log_file)
+        for line in iter(lambda: lines.readline(MAX_CHUNK_BYTES), b""):
+            # If standard output is closed, keep reading: the child would block on a full pipe.
             with contextlib.suppress(OSError):
                 sys.stdout.buffer.write(line)
                 sys.stdout.flush()
-            file = _written(file, line, log)
+            file = _write_log(file, line, log_file)
         if file:
             file.close()
 
-    def _wait(self, ended: Callable[[int], None]) -> None:
+    def _wait(self, on_exit: Callable[[int], None]) -> None:
         status = self._child.wait()
-        # A grandchild may keep the pipe open for ever.
+        # A grandchild may keep the pipe open indefinitely.
         self._copier.join(5)
-        ended(status if status >= 0 else 128 - status)
+        on_exit(status if status >= 0 else 128 - status)
 
 
 def stop(processes: Sequence[Process]) -> None:
-    """Ask all of them to end, and make them after a while."""
+    """Terminate all processes, and kill those that are still running after the grace period."""
     for process in processes:
         process.signal(signal.SIGTERM)
-    moment = time.monotonic() + GRACE_SECONDS
+    deadline = time.monotonic() + GRACE_SECONDS
     for process in processes:
-        process.end_by(moment)
+        process.wait_or_kill(deadline)
 
 
-def _opened(log: Path) -> IO[bytes] | None:
+def _open_log(path: Path) -> IO[bytes] | None:
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return log.open("ab", buffering=0)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("ab", buffering=0)
     except OSError as error:
-        say(f"{log}: cannot be written ({error.strerror}); its lines are only here")
+        log(f"{path}: cannot write ({error.strerror}); logging only to standard output")
         return None
 
 
-def _written(file: IO[bytes] | None, line: bytes, log: Path) -> IO[bytes] | None:
-    """Training does not end because its log cannot be written."""
+def _write_log(file: IO[bytes] | None, line: bytes, path: Path) -> IO[bytes] | None:
+    """Returns None once the file cannot be written; training continues without it."""
     try:
         if file:
             file.write(line)
         return file
     except OSError as error:
-        say(f"{log}: cannot be written any more ({error.strerror}); its lines are only here")
+        log(f"{path}: cannot write any more ({error.strerror}); logging only to standard output")
         return None
 
 
-# The directory that a pod trains in: the files of TRAIN_CONFIG_DIR, and its part of the data at ./data.
+# The pod's working directory: the files of TRAIN_CONFIG_DIR, and its part of the data in ./data.
 
 
 @contextlib.contextmanager
-def workspace(settings: Settings, part: int | None, before_each: Callable[[], None] | None = None) -> Iterator[Path]:
-    """A copy inside the container, removed afterwards. Without a part, no data is copied: a server reads none.
+def workspace(
+    settings: Settings, trainer: int | None, before_each_file: Callable[[], None] | None = None
+) -> Iterator[Path]:
+    """A copy inside the container, removed on exit. Without a trainer id no data is copied: a server reads none.
 
-    What is to be called before each file may raise, where it makes no sense to go on copying.
+    `before_each_file` may raise to cancel the copy.
     """
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{settings.job}-"))
     except OSError as error:
-        raise LaunchError(f"{tempfile.gettempdir()}: no directory to train in can be made there: {error}") from None
+        raise LaunchError(f"{tempfile.gettempdir()}: cannot create a working directory: {error}") from None
     try:
-        copy = Copy(before_each or _nothing)
+        copier = Copier(before_each_file or _do_nothing)
         for entry in _entries(settings.config):
-            if part is None or entry.name != "data":
-                copy(entry, directory / entry.name)
-        if part is not None:
-            _copy_part(settings, part, directory / "data", copy)
+            if trainer is None or entry.name != "data":
+                copier.copy(entry, directory / entry.name)
+        if trainer is not None:
+            _copy_data(settings, trainer, directory / "data", copier)
         yield directory
     finally:
         shutil.rmtree(str(directory), ignore_errors=True)
 
 
-class Copy:
-    def __init__(self, before_each: Callable[[], None]) -> None:
-        self._before_each = before_each
+class Copier:
+    """Copies files and directories, and calls a function before each file."""
 
-    def __call__(self, source: Path, target: Path) -> None:
+    def __init__(self, before_each_file: Callable[[], None]) -> None:
+        self._before_each_file = before_each_file
+
+    def copy(self, source: Path, target: Path) -> None:
         try:
             if source.is_dir():
-                shutil.copytree(str(source), str(target), copy_function=self._file)
+                shutil.copytree(str(source), str(target), copy_function=self._copy_file)
             else:
-                self._file(str(source), str(target))
+                self._copy_file(str(source), str(target))
         except shutil.Error as error:
-            raise LaunchError(f"{source}: cannot be copied to {target.parent}: {error.args[0][0][2]}") from None
+            raise LaunchError(f"{source}: cannot copy to {target.parent}: {error.args[0][0][2]}") from None
         except OSError as error:
-            raise LaunchError(f"{source}: cannot be copied to {target.parent}: {error}") from None
+            raise LaunchError(f"{source}: cannot copy to {target.parent}: {error}") from None
 
-    def _file(self, source: str, target: str) -> None:
-        self._before_each()
+    def _copy_file(self, source: str, target: str) -> None:
+        self._before_each_file()
         shutil.copy2(source, target)
 
 
-def _copy_part(settings: Settings, part: int, target: Path, copy: Copy) -> None:
-    source = settings.part(part)
+def _copy_data(settings: Settings, trainer: int, target: Path, copier: Copier) -> None:
+    source = settings.data_dir(trainer)
     if not source.is_dir():
-        there = sorted((one.name for one in _entries(settings.root) if one.name.isdecimal()), key=int)
+        found = sorted((entry.name for entry in _entries(settings.root) if entry.name.isdecimal()), key=int)
         raise LaunchError(
-            f"{source}: trainer {part} has no data; there are parts {listed(there)}. Split the data into as many "
-            f"parts as there are trainers (SPLIT_COUNT={settings.trainers})"
+            f"{source}: no data for trainer {trainer}; found parts {comma_separated(found)}. Split the data into one "
+            f"part per trainer (SPLIT_COUNT={settings.trainers})"
         )
-    copy(source, target)
+    copier.copy(source, target)
     files = [path for path in target.rglob("*") if path.is_file()]
-    say(f"copied {len(files)} files, {sum(path.stat().st_size for path in files)} bytes, from {source}")
+    log(f"copied {len(files)} files, {sum(path.stat().st_size for path in files)} bytes, from {source}")
 
 
 def _entries(directory: Path) -> list[Path]:
     try:
         return sorted(directory.iterdir())
     except OSError as error:
-        raise LaunchError(f"{directory}: cannot be read: {error.strerror}") from None
+        raise LaunchError(f"{directory}: cannot read: {error.strerror}") from None
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
-# Command lines for the Paddle of the documents: `paddle pserver` and `paddle train`.
+# Command lines for the Paddle of the documents (2016): `paddle pserver` and `paddle train`.
 COMMENT = "paddle_process_by_paddle"
-SCRIPT_SIZE = 1 << 20
+MAX_SCRIPT_BYTES = 1 << 20
 
 
-def find_paddle(path: str | None) -> str:
-    """The command `paddle` that knows `pserver`; today's wheel brings another one of that name, which does not."""
+def find_legacy_paddle(path: str | None) -> str:
+    """The `paddle` command that supports `pserver`; the command of the same name in current wheels does not."""
     found = shutil.which("paddle", path=path)
     if not found:
         return ""
     try:
         with Path(found).open("rb") as script:
-            return found if b"pserver" in script.read(SCRIPT_SIZE) else ""
+            return found if b"pserver" in script.read(MAX_SCRIPT_BYTES) else ""
     except OSError:
         return ""
 
 
-def old_ports(settings: Settings) -> range:
-    """Those of its server."""
+def legacy_ports(settings: Settings) -> range:
+    """The ports of the pod's server."""
     return range(settings.port, settings.port + settings.ports + settings.sparse_ports)
 
 
-def old_commands(paddle: str, settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
-    """The server's and the trainer's."""
+def legacy_commands(
+    paddle: str, settings: Settings, group: Group, environ: Mapping[str, str]
+) -> tuple[Command, Command]:
+    """The commands of the server and the trainer."""
     inherited = dict(environ)
     return (
         Command([paddle, "pserver", *server_flags(settings)], inherited),
@@ -1114,34 +1127,31 @@ def server_flags(settings: Settings) -> list[str]:
 
 
 def trainer_flags(settings: Settings, group: Group) -> list[str]:
-    """In the order of the document's log, which lacks --num_gradient_servers: that comes last."""
-    ours = [
+    """In the order of the document's log, which lacks --num_gradient_servers: that flag comes last."""
+    network = [
         f"--nics={settings.nic}",
         f"--port={settings.port}",
         f"--ports_num={settings.ports}",
         f"--comment={COMMENT}",
         f"--pservers={','.join(group.addresses)}",
     ]
-    passed_on = joined(settings.passed_on)
-    given = {flag.partition("=")[0] for flag in passed_on}
+    given = join_flags(settings.trainer_args)
+    names = {flag.partition("=")[0] for flag in given}
     sparse = [f"--ports_num_for_sparse={settings.sparse_ports}"]
-    count = [f"--trainer_count={settings.threads}"]
-    last = [
+    threads = [f"--trainer_count={settings.threads}"]
+    return [
+        *network,
+        *([] if "--ports_num_for_sparse" in names else sparse),
+        *given,
+        *([] if "--trainer_count" in names else threads),
         f"--trainer_id={group.rank}",
         f"--save_dir={settings.output}",
         f"--num_gradient_servers={settings.trainers}",
     ]
-    return [
-        *ours,
-        *([] if "--ports_num_for_sparse" in given else sparse),
-        *passed_on,
-        *([] if "--trainer_count" in given else count),
-        *last,
-    ]
 
 
-def joined(arguments: Sequence[str]) -> list[str]:
-    """`--key value` as `--key=value`; all else as it is."""
+def join_flags(arguments: Sequence[str]) -> list[str]:
+    """Write `--key value` as `--key=value`; leave everything else unchanged."""
     flags: list[str] = []
     for argument in arguments:
         if flags and not argument.startswith("--") and flags[-1].startswith("--") and "=" not in flags[-1]:
@@ -1151,286 +1161,289 @@ def joined(arguments: Sequence[str]) -> list[str]:
     return flags
 
 
-# The same roles for today's Paddle: one program, train.py, that takes its role from the environment.
+# The same roles for current Paddle: one program, train.py, which reads its role from the environment.
 PROGRAM = "train.py"
 GLOO_OVER_HTTP = "3"
-TRAINER, GLOO = 1, 2
-"""How far their ports are behind the server's."""
+TRAINER_PORT_OFFSET, GLOO_PORT_OFFSET = 1, 2
+"""Relative to the server's port."""
 
 
-def refuse_missing_program(settings: Settings) -> None:
+def require_program(settings: Settings) -> None:
     if not (settings.config / PROGRAM).is_file():
-        there = sorted(one.name for one in settings.config.iterdir())
+        found = sorted(path.name for path in settings.config.iterdir())
         raise LaunchError(
-            f"{settings.config}: has no {PROGRAM}, which today's Paddle runs as server and as trainer (there is "
-            f"{listed(there)}), and the `paddle` command of 2016 is not in this image either"
+            f"{settings.config}: no {PROGRAM}, which current Paddle runs as server and trainer (found "
+            f"{comma_separated(found)}); add it, or use an image with the `paddle` command of 2016"
         )
 
 
-def new_ports(settings: Settings, group: Group) -> list[int]:
-    """Those that are listened at in this pod: the first server also lets the trainers meet, by gloo."""
-    return [settings.port, settings.port + GLOO] if group.rank == 0 else [settings.port]
+def fleet_ports(settings: Settings, group: Group) -> list[int]:
+    """The ports this pod listens on: its server's, and gloo's in the pod of rank 0."""
+    return [settings.port, settings.port + GLOO_PORT_OFFSET] if group.rank == 0 else [settings.port]
 
 
-def new_commands(settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
-    """The server's and the trainer's."""
-    words = program(settings)
-    common = dict(environ, **outside(settings), **shared(settings, group))
-    trainer_port = settings.port + TRAINER
-    server = role(group, "PSERVER", settings.port)
+def fleet_commands(settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
+    """The commands of the server and the trainer."""
+    argv = program_argv(settings)
+    common = dict(environ, **program_environment(settings), **group_environment(settings, group))
+    trainer_port = settings.port + TRAINER_PORT_OFFSET
+    server = role_environment(group, "PSERVER", settings.port)
     trainer = dict(
-        role(group, "TRAINER", trainer_port), PADDLE_CURRENT_ENDPOINT=group.endpoints(trainer_port)[group.rank]
+        role_environment(group, "TRAINER", trainer_port),
+        PADDLE_CURRENT_ENDPOINT=group.endpoints(trainer_port)[group.rank],
     )
-    return Command(words, dict(common, **server)), Command(words, dict(common, **trainer))
+    return Command(argv, dict(common, **server)), Command(argv, dict(common, **trainer))
 
 
-def program(settings: Settings) -> list[str]:
-    return [sys.executable or "python3", PROGRAM, *settings.passed_on]
+def program_argv(settings: Settings) -> list[str]:
+    return [sys.executable or "python3", PROGRAM, *settings.trainer_args]
 
 
-def outside(settings: Settings) -> dict[str, str]:
-    """What the program needs to know of the pod."""
+def program_environment(settings: Settings) -> dict[str, str]:
+    """The variables that any training program gets, whatever its role."""
     return {"DATA_DIR": "data", "OUTPUT_DIR": str(settings.output), "PYTHONUNBUFFERED": "1"}
 
 
-def shared(settings: Settings, group: Group) -> dict[str, str]:
-    """Variables with the same value in all processes of a group."""
+def group_environment(settings: Settings, group: Group) -> dict[str, str]:
+    """The variables with the same value in all processes of a group."""
     return {
         "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(group.endpoints(settings.port)),
-        "PADDLE_TRAINER_ENDPOINTS": ",".join(group.endpoints(settings.port + TRAINER)),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(group.endpoints(settings.port + TRAINER_PORT_OFFSET)),
         "PADDLE_TRAINERS": ",".join(group.addresses),
         "PADDLE_TRAINERS_NUM": str(len(group.addresses)),
         "TRAINER_PORTS_NUM": "1",
         "PADDLE_WITH_GLOO": "1",
         "PADDLE_GLOO_RENDEZVOUS": GLOO_OVER_HTTP,
-        "PADDLE_GLOO_HTTP_ENDPOINT": group.endpoints(settings.port + GLOO)[0],
+        "PADDLE_GLOO_HTTP_ENDPOINT": group.endpoints(settings.port + GLOO_PORT_OFFSET)[0],
         "SYS_JOB_ID": f"{settings.job}-{group.digest}",
     }
 
 
-def role(group: Group, name: str, port: int) -> dict[str, str]:
+def role_environment(group: Group, role: str, port: int) -> dict[str, str]:
     return {
-        "POD_IP": host(group.own),
+        "POD_IP": format_host(group.own),
         "PADDLE_PORT": str(port),
         "PADDLE_TRAINER_ID": str(group.rank),
-        "TRAINING_ROLE": name,
-        "PADDLE_TRAINING_ROLE": name,
+        "TRAINING_ROLE": role,
+        "PADDLE_TRAINING_ROLE": role,
     }
 
 
-# Training from the first process to the last, and the exit status it ends with.
-FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# Runs the processes of a pod from start to exit, and decides the pod's exit code.
+FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def end_on_signal() -> None:
-    """While nothing is started yet, a signal ends the launcher wherever it is. Process 1 of a container needs this."""
+def exit_on_signal() -> None:
+    """Until a process is started, a signal ends the launcher; PID 1 of a container has no default handlers."""
 
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise LaunchError(f"told to stop ({signal.Signals(number).name}) before training", 128 + number)
+    def handle(number: int, _frame: FrameType | None) -> None:
+        raise LaunchError(f"received {signal.Signals(number).name} before training started", 128 + number)
 
-    for number in ENDING:
-        signal.signal(number, end)
-
-
-def catch_signals(events: SimpleQueue[Any]) -> None:
-    """From here on a signal is an event like the others."""
-    for number in FORWARDED:
-        signal.signal(number, lambda caught, _frame: events.put(Signalled(caught)))
+    for number in STOP_SIGNALS:
+        signal.signal(number, handle)
 
 
-def stay_together(events: SimpleQueue[Any]) -> None:
-    """Raise if the group has fallen apart before it trains."""
+def queue_signals(events: SimpleQueue[Any]) -> None:
+    """From now on a signal is an event like any other."""
+    for number in FORWARDED_SIGNALS:
+        signal.signal(number, lambda received, _frame: events.put(SignalReceived(received)))
+
+
+def check_peers(events: SimpleQueue[Any]) -> None:
+    """Raise if a peer was lost before training started."""
     with contextlib.suppress(Empty):
         event = events.get_nowait()
         if isinstance(event, PeerLost):
-            raise LaunchError(_cannot_go_on(event.words), PEER_LOST)
+            raise LaunchError(_peer_lost_message(event.message), EXIT_PEER_LOST)
 
 
-class Pair:
-    """The server and the trainer of this pod, and what is done about each event."""
+class Supervisor:
+    """Runs the server and the trainer of this pod and handles each event."""
 
-    def __init__(self, settings: Settings, group: Group, link: Link, events: SimpleQueue[Any]) -> None:
-        self._logs = settings.logs(group.rank)
-        self._me = f"trainer {group.rank} ({group.own})"
-        self._link = link
+    def __init__(self, settings: Settings, group: Group, heartbeat: Heartbeat, events: SimpleQueue[Any]) -> None:
+        self._log_dir = settings.log_dir(group.rank)
+        self._name = f"trainer {group.rank} ({group.own})"
+        self._heartbeat = heartbeat
         self._events = events
         self._processes: list[Process] = []
         self._running = 0
-        self._told = 0
-        """The signal that asks this pod to end."""
+        self._stop_signal = 0
+        """The signal that asked this pod to stop, or 0."""
 
     def run(self, server: Command, trainer: Command, directory: Path) -> int:
-        """The trainer's status, or why there is none."""
+        """The exit code of the pod."""
         try:
-            self._start(server, directory, "server.log", ServerEnded)
-            self._start(trainer, directory, "train.log", TrainerEnded)
+            self._start(server, directory, "server.log", ServerExited)
+            self._start(trainer, directory, "train.log", TrainerExited)
             while True:
-                status = self._after(self._events.get())
-                if status is not None:
-                    return status
+                exit_code = self._handle(self._events.get())
+                if exit_code is not None:
+                    return exit_code
         finally:
             stop(self._processes)
 
-    def _start(self, command: Command, directory: Path, log: str, ended: Any) -> None:
-        tell = self._events.put
-        self._processes.append(Process(command, directory, self._logs / log, lambda status: tell(ended(status))))
+    def _start(self, command: Command, directory: Path, log_name: str, event: Any) -> None:
+        put = self._events.put
+        self._processes.append(Process(command, directory, self._log_dir / log_name, lambda code: put(event(code))))
         self._running += 1
 
-    def _after(self, event: Any) -> int | None:
-        """The exit status once it is known."""
-        if isinstance(event, (TrainerEnded, ServerEnded)):
+    def _handle(self, event: Any) -> int | None:
+        """The exit code once it is known."""
+        if isinstance(event, (TrainerExited, ServerExited)):
             self._running -= 1
-        if isinstance(event, Signalled):
-            return self._signalled(event.number)
-        if self._told:
-            return None if self._running else 128 + self._told
-        if isinstance(event, TrainerEnded):
-            return self._trainer_ended(event.status)
-        if isinstance(event, ServerEnded):
-            return self._fail(f"the server of {self._me} ended with status {event.status}", event.status or 1)
+        if isinstance(event, SignalReceived):
+            return self._handle_signal(event.number)
+        if self._stop_signal:
+            return None if self._running else 128 + self._stop_signal
+        if isinstance(event, TrainerExited):
+            return self._handle_trainer_exit(event.exit_code)
+        if isinstance(event, ServerExited):
+            message = f"the server of {self._name} exited with code {event.exit_code}"
+            return self._fail(message, event.exit_code or 1)
         if isinstance(event, PeerLost):
-            say(_cannot_go_on(event.words))
-            return PEER_LOST
-        return 0 if isinstance(event, AllEnded) else None
+            log(_peer_lost_message(event.message))
+            return EXIT_PEER_LOST
+        return 0 if isinstance(event, AllSucceeded) else None
 
-    def _trainer_ended(self, status: int) -> int | None:
-        if status:
-            return self._fail(f"{self._me} failed with status {status}", status)
-        say(f"{self._me} has ended; its server stays until all have")
-        self._link.ended_well()
+    def _handle_trainer_exit(self, exit_code: int) -> int | None:
+        if exit_code:
+            return self._fail(f"{self._name} failed with exit code {exit_code}", exit_code)
+        log(f"{self._name} succeeded; its server keeps running until all trainers have")
+        self._heartbeat.report_success()
         return None
 
-    def _signalled(self, number: int) -> int | None:
-        """Passed on. Who asks the pod to end has a clock of his own, and who asks twice is in a hurry."""
+    def _handle_signal(self, number: int) -> int | None:
+        """Forward the signal. The sender of a stop signal enforces its own deadline; a second one stops at once."""
         for process in self._processes:
             process.signal(number)
-        if number not in ENDING:
+        if number not in STOP_SIGNALS:
             return None
-        if self._told:
+        if self._stop_signal:
             return 128 + number
-        self._told = number
-        return self._fail(f"{self._me} was told to stop ({signal.Signals(number).name})", None)
+        self._stop_signal = number
+        return self._fail(f"{self._name} received {signal.Signals(number).name}", None)
 
-    def _fail(self, words: str, status: int | None) -> int | None:
-        say(words)
-        self._link.give_up(words)
-        return status
+    def _fail(self, message: str, exit_code: int | None) -> int | None:
+        log(message)
+        self._heartbeat.report_failure(message)
+        return exit_code
 
 
-def run_alone(command: Command, directory: Path, log: Path, events: SimpleQueue[Any]) -> int:
-    """One process that an operator looks after."""
-    process = Process(command, directory, log, lambda status: events.put(TrainerEnded(status)))
-    told = 0
+def run_single_role(command: Command, directory: Path, log_file: Path, events: SimpleQueue[Any]) -> int:
+    """Run the one process of a PaddleJob's pod; the operator handles its failures."""
+    process = Process(command, directory, log_file, lambda code: events.put(TrainerExited(code)))
+    stop_signal = 0
     while True:
         event = events.get()
-        if isinstance(event, TrainerEnded):
-            return 128 + told if told else event.status
-        if isinstance(event, Signalled):
+        if isinstance(event, TrainerExited):
+            return 128 + stop_signal if stop_signal else event.exit_code
+        if isinstance(event, SignalReceived):
             process.signal(event.number)
-            told = event.number if event.number in ENDING else told
+            stop_signal = event.number if event.number in STOP_SIGNALS else stop_signal
 
 
-def _cannot_go_on(words: str) -> str:
-    return f"{words}: training cannot go on without it; ending, so that a new group can start"
+def _peer_lost_message(message: str) -> str:
+    return f"{message}; training cannot continue without it; exiting so that a new group can start"
 
 
-# From the environment of a pod to the exit status of its trainer.
-MEET_AGAIN_SECONDS = 0.5
-SILENT_SECONDS = 10.0
+# The entry point: from the environment of a pod to its exit code.
+RENDEZVOUS_RETRY_SECONDS = 0.5
+QUIET_SECONDS = 10.0
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     try:
         return launch(sys.argv[1:] if arguments is None else arguments, os.environ if environ is None else environ)
     except LaunchError as error:
-        say(str(error))
-        return error.status
-    except TrainingIsOver:
-        say("the other pods of this job have succeeded: there is nothing left to train")
+        log(str(error))
+        return error.exit_code
+    except AlreadySucceeded:
+        log("the other pods of this job have succeeded; nothing left to train")
         return 0
     except OSError as error:
-        say(f"cannot go on: {error}")
-        return BAD_SETUP
+        log(f"cannot continue: {error}")
+        return EXIT_BAD_SETUP
 
 
 def launch(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     settings = read_settings(environ, arguments)
-    refuse_missing_config(settings)
-    end_on_signal()
+    require_config(settings)
+    exit_on_signal()
     if environ.get("PADDLE_PSERVERS_IP_PORT_LIST") and environ.get("TRAINING_ROLE"):
-        return _one_role(settings, environ)
-    paddle = find_paddle(environ.get("PATH"))
+        return _launch_single_role(settings, environ)
+    paddle = find_legacy_paddle(environ.get("PATH"))
     if not paddle:
-        refuse_missing_program(settings)
-    say(f"job {settings.job}: waiting for {settings.trainers} pods")
-    group, lines = Gathering(finder(environ, settings), settings, bool(paddle)).come_together()
-    say(f"trainer {group.rank} of {len(group.addresses)} at {group.own}; the group is {','.join(group.addresses)}")
+        require_program(settings)
+    log(f"job {settings.job}: waiting for {settings.trainers} pods")
+    group, connections = GroupFormation(choose_discovery(environ, settings), settings, bool(paddle)).form()
+    log(f"trainer {group.rank} of {len(group.addresses)} at {group.own}; the group is {','.join(group.addresses)}")
     if not paddle and ":" in group.own:
-        say("warning: these are IPv6 addresses, which Paddle 2.6 cannot use with parameter servers")
+        log("warning: the pods have IPv6 addresses only, which parameter servers of Paddle 2.6 do not support")
     events: SimpleQueue[Any] = SimpleQueue()
-    link = Link(group, lines, events.put)
+    heartbeat = Heartbeat(group, connections, events.put)
     try:
         server, trainer = _commands(paddle, settings, group, environ)
-        with workspace(settings, group.rank, lambda: stay_together(events)) as directory:
-            catch_signals(events)
-            return Pair(settings, group, link, events).run(server, trainer, directory)
+        with workspace(settings, group.rank, lambda: check_peers(events)) as directory:
+            queue_signals(events)
+            return Supervisor(settings, group, heartbeat, events).run(server, trainer, directory)
     except LaunchError as error:
-        link.give_up(f"trainer {group.rank} ({group.own}) cannot start: {error}".replace("\n", " "))
+        heartbeat.report_failure(f"trainer {group.rank} ({group.own}) cannot start: {error}".replace("\n", " "))
         raise
     finally:
-        link.close()
+        heartbeat.close()
 
 
 def _commands(paddle: str, settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
     if paddle:
-        return old_commands(paddle, settings, group, environ)
-    return new_commands(settings, group, environ)
+        return legacy_commands(paddle, settings, group, environ)
+    return fleet_commands(settings, group, environ)
 
 
-class Gathering:
-    """Looks who is there and meets them, again until all see the same group."""
+class GroupFormation:
+    """Repeats discovery and rendezvous until all pods agree on the group."""
 
-    def __init__(self, find: Finder, settings: Settings, old_paddle: bool) -> None:
-        self._find = find
+    def __init__(self, discovery: Discovery, settings: Settings, legacy: bool) -> None:
+        self._discovery = discovery
         self._settings = settings
-        self._old_paddle = old_paddle
-        self._said = ""
+        self._legacy = legacy
+        self._last_logged = ""
 
-    def come_together(self) -> tuple[Group, dict[int, Line]]:
-        began = time.monotonic()
-        deadline = began + self._settings.wait_seconds
+    def form(self) -> tuple[Group, dict[int, Connection]]:
+        started = time.monotonic()
+        deadline = started + self._settings.wait_seconds
         while True:
-            group = self._find.look(deadline)
+            group = self._discovery.discover(deadline)
             try:
-                refuse_taken_ports(group.own, self._ports(group))
-                return group, meet(group, self._settings.meeting_port, deadline)
-            except NotMet as reason:
-                self._again(str(reason), time.monotonic() - began)
-            time.sleep(MEET_AGAIN_SECONDS)
+                require_free_ports(group.own, self._ports(group))
+                return group, rendezvous(group, self._settings.rendezvous_port, deadline)
+            except RendezvousFailed as error:
+                self._check_deadline(str(error), time.monotonic() - started)
+            time.sleep(RENDEZVOUS_RETRY_SECONDS)
 
     def _ports(self, group: Group) -> range | list[int]:
-        return old_ports(self._settings) if self._old_paddle else new_ports(self._settings, group)
+        return legacy_ports(self._settings) if self._legacy else fleet_ports(self._settings, group)
 
-    def _again(self, reason: str, seconds: float) -> None:
-        """Not at once: that the others are not there yet is no news."""
-        if seconds >= self._settings.wait_seconds:
-            raise LaunchError(f"the pods did not come together within {self._settings.wait_seconds} s: {reason}")
-        if seconds >= SILENT_SECONDS and reason != self._said:
-            say(f"{reason}; trying again")
-            self._said = reason
+    def _check_deadline(self, message: str, elapsed: float) -> None:
+        """Raise after the time limit; log a new message, but not in the first seconds, when retries are normal."""
+        if elapsed >= self._settings.wait_seconds:
+            raise LaunchError(f"the pods did not form a group within {self._settings.wait_seconds} s: {message}")
+        if elapsed >= QUIET_SECONDS and message != self._last_logged:
+            log(f"{message}; retrying")
+            self._last_logged = message
 
 
-def _one_role(settings: Settings, environ: Mapping[str, str]) -> int:
-    """In a pod of a PaddleJob the operator has said who is who: bring the files, run the program."""
-    refuse_missing_program(settings)
-    trainer = environ["TRAINING_ROLE"] == "TRAINER"
+def _launch_single_role(settings: Settings, environ: Mapping[str, str]) -> int:
+    """In a pod of a PaddleJob the operator has assigned the role: copy the files and run the program."""
+    require_program(settings)
+    is_trainer = environ["TRAINING_ROLE"] == "TRAINER"
     index = int(environ.get("PADDLE_TRAINER_ID") or 0)
-    log = settings.logs(index) / ("train.log" if trainer else "server.log")
+    log_file = settings.log_dir(index) / ("train.log" if is_trainer else "server.log")
     events: SimpleQueue[Any] = SimpleQueue()
-    with workspace(settings, index if trainer else None) as directory:
-        catch_signals(events)
-        return run_alone(Command(program(settings), dict(environ, **outside(settings))), directory, log, events)
+    with workspace(settings, index if is_trainer else None) as directory:
+        queue_signals(events)
+        command = Command(program_argv(settings), dict(environ, **program_environment(settings)))
+        return run_single_role(command, directory, log_file, events)
 
 
 if __name__ == "__main__":

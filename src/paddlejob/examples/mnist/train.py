@@ -1,9 +1,9 @@
-"""A small convolutional network that learns digits in one process (Single): nothing of it is distributed.
+"""A small convolutional network that learns digits in one process (Single).
 
-Environment (command-line options of the same names win):
-    DATA_DIR    a directory with MNIST's four .gz files; unset: digits are drawn
-    OUTPUT_DIR  where the trained model is saved; unset: nowhere
-    EPOCHS, SAMPLES (drawn), BATCH_SIZE
+Environment (overridden by the command-line options of the same names):
+    DATA_DIR    directory with MNIST's four .gz files (default: draw digits)
+    OUTPUT_DIR  directory for the trained model (default: do not save)
+    EPOCHS, SAMPLES (drawn digits), BATCH_SIZE
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ def train(network: Any, optimizer: Any, loader: Any) -> None:
 def evaluate(network: Any, held_out: Any) -> Score:
     network.eval()
     losses: list[float] = []
-    right: list[float] = []
+    correct: list[float] = []
     with paddle.no_grad():
         for image, label in paddle.io.DataLoader(held_out, batch_size=250):
-            answer = network(image)
-            losses.append(float(nn.functional.cross_entropy(answer, label)))
-            right.extend((paddle.argmax(answer, axis=1) == label[:, 0]).numpy().tolist())
-    return Score(float(np.mean(losses)), float(np.mean(right)))
+            logits = network(image)
+            losses.append(float(nn.functional.cross_entropy(logits, label)))
+            correct.extend((paddle.argmax(logits, axis=1) == label[:, 0]).numpy().tolist())
+    return Score(float(np.mean(losses)), float(np.mean(correct)))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The directories pass-0000N: one after each pass over the data, with the parameters and how they came about.
+"""The directories pass-0000N: the parameters after each pass over the data, and the config they were trained with.
 
 pass-00003/___fc_layer_0__.w0, ___fc_layer_0__.wbias   the parameters
-pass-00003/trainer_config.lr.py                        the config that they were trained with
+pass-00003/trainer_config.lr.py                        the config
 pass-00003/path.txt                                    the name of that config
-pass-00003/done                                        there only where all of the above is whole
+pass-00003/done                                        present only if all of the above is complete
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ NAME = re.compile(r"pass-(\d{5})")
 
 
 def last_pass(output: Path) -> Path | None:
-    """The newest whole one."""
-    found = [path for path in output.glob("pass-*") if NAME.fullmatch(path.name) and _whole(path)]
+    """The newest complete pass."""
+    found = [path for path in output.glob("pass-*") if NAME.fullmatch(path.name) and _is_complete(path)]
     return max(found, default=None)
 
 
@@ -30,15 +30,15 @@ def number_of(directory: Path) -> int:
 
 
 def remove_drafts(output: Path) -> None:
-    """What was being written when an earlier group died."""
+    """Remove the partial passes of an earlier group."""
     for stale in output.glob(".pass-*"):
         shutil.rmtree(stale, ignore_errors=True)
 
 
 def write_pass(output: Path, number: int, config: Path, save: Callable[[Path], None]) -> Path:
-    """Nobody ever sees a half one: it gets its name when it is whole, and on the disk.
+    """Write a pass atomically: its directory gets its final name when it is complete and on disk.
 
-    The draft is this process's own: a trainer of a group that is about to end may still be writing the same pass.
+    The draft has a name of its own: a trainer of a previous group may still be writing the same pass.
     """
     final = output / f"pass-{number:05d}"
     draft = output / f".{final.name}-{socket.gethostname()}-{os.getpid()}"
@@ -49,35 +49,35 @@ def write_pass(output: Path, number: int, config: Path, save: Callable[[Path], N
         (draft / "path.txt").write_text(f"{config.name}\n")
         (draft / "done").touch()
         for path in draft.iterdir():
-            _flush(path)
-        _give_name(draft, final)
+            _fsync(path)
+        _publish(draft, final)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    # Not every shared file system can flush a directory.
+    # Not every shared file system supports fsync on a directory.
     with contextlib.suppress(OSError):
-        _flush(output)
+        _fsync(output)
     return final
 
 
-def _give_name(draft: Path, final: Path) -> None:
-    """A whole pass of that name stays: the one who wrote it was first, and trained as well."""
-    if not _whole(final):
+def _publish(draft: Path, final: Path) -> None:
+    """Rename the draft, unless another process has already published a complete pass."""
+    if not _is_complete(final):
         shutil.rmtree(final, ignore_errors=True)
     try:
         draft.rename(final)
     except OSError:
-        if not _whole(final):
+        if not _is_complete(final):
             raise
 
 
-def _whole(directory: Path) -> bool:
+def _is_complete(directory: Path) -> bool:
     return (directory / "done").exists()
 
 
-def _flush(path: Path) -> None:
-    """A full volume may say so only now; and after a crash a name must not be there without its content."""
-    opened = os.open(path, os.O_RDONLY)
+def _fsync(path: Path) -> None:
+    """A full volume may report its error only here; after a crash a file must not be there without its contents."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)

@@ -1,6 +1,6 @@
-"""Reviews as lines of text, `number<tab>label<tab>words`: writing learnable ones, and reading them.
+"""Reviews as lines of text, `number<tab>label<tab>tokens`: generating and parsing them.
 
-Every word leans to one side, and a review's label is the side that most of its words lean to.
+Every token has a hidden weight; a generated review is positive if the weights of its tokens add up to more than 0.
 """
 
 from __future__ import annotations
@@ -10,31 +10,33 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-WORDS = 200
+VOCABULARY_SIZE = 200
 HELD_OUT_EVERY = 10
-LONGEST = 30
+MAX_TOKENS = 30
 
 
 class Review(NamedTuple):
     number: int
     label: int
-    words: tuple[int, ...]
+    tokens: tuple[int, ...]
 
 
 def generate(count: int, seed: int = 1) -> Iterator[str]:
-    chance = random.Random(seed)
-    leanings = [chance.gauss(0, 1) for _ in range(WORDS)]
+    rng = random.Random(seed)
+    weights = [rng.gauss(0, 1) for _ in range(VOCABULARY_SIZE)]
     for number in range(count):
-        words = [chance.randrange(WORDS) for _ in range(chance.randrange(5, LONGEST))]
-        label = int(sum(leanings[word] for word in words) > 0)
-        yield f"{number}\t{label}\t{' '.join(f'w{word}' for word in words)}\n"
+        tokens = [rng.randrange(VOCABULARY_SIZE) for _ in range(rng.randrange(5, MAX_TOKENS))]
+        label = int(sum(weights[token] for token in tokens) > 0)
+        yield f"{number}\t{label}\t{' '.join(f'w{token}' for token in tokens)}\n"
 
 
 def parse(line: str) -> Review:
     fields = line.rstrip("\r\n").split("\t")
     if len(fields) != 3 or fields[1] not in ("0", "1"):
-        raise ValueError(f"a review is number, label 0 or 1, and words, with tabs between; this is {line[:60]!r}")
-    return Review(int(fields[0]), int(fields[1]), tuple(int(word[1:]) % WORDS for word in fields[2].split()))
+        raise ValueError(f"expected a number, a label (0 or 1) and tokens, separated by tabs; found {line[:60]!r}")
+    return Review(
+        int(fields[0]), int(fields[1]), tuple(int(token[1:]) % VOCABULARY_SIZE for token in fields[2].split())
+    )
 
 
 def read(directory: Path) -> list[Review]:
@@ -51,7 +53,7 @@ def held_out(review: Review) -> bool:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Numbers in few words: 0-99,200-299."""
+    """Format numbers as ranges: 0-99,200-299."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:

@@ -1,7 +1,7 @@
-"""Quick start: is a review for or against? Logistic regression, trained with parameter servers.
+"""Quick start: sentiment of reviews by logistic regression, trained with parameter servers.
 
-The same program is server and trainer; its role comes from the environment, which `start_paddle.py` sets. A trainer
-reads ./data, and the first one writes a directory pass-0000N after each pass. Started again, all go on from there.
+The same program runs as server and as trainer; `start_paddle.py` sets its role in the environment. A trainer reads
+./data, and the first one writes a directory pass-0000N after each pass. A restarted job resumes from the last pass.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ import process
 import reviews
 from learner import Config, Learner, Network
 from paddle.distributed import fleet
-from process import quiet, say
+from process import log, quiet
 
 
 def main() -> None:
     options = _options()
     config = _config(Path(options.config))
     if not os.getenv("PADDLE_PSERVERS_IP_PORT_LIST"):
-        sys.exit("PADDLE_PSERVERS_IP_PORT_LIST is not set: start this program with start_paddle.py or in a PaddleJob")
+        sys.exit("PADDLE_PSERVERS_IP_PORT_LIST is not set; start this program with start_paddle.py or in a PaddleJob")
     paddle.disable_signal_handler()
-    process.stop_on_signal()
+    process.exit_on_sigterm()
     paddle.enable_static()
     _init()
     with quiet():
-        network = learner.network_of(config)
-    process.stop_at_once_on_signal()
+        network = learner.build_network(config)
+    process.restore_default_signals()
     if fleet.is_server():
         _serve()
     else:
@@ -47,11 +47,11 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    """What `paddle train` took, as far as it still has a meaning; the rest is accepted and left alone."""
+    """The options of `paddle train` that still apply; others are accepted and ignored."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="trainer_config.lr.py")
     parser.add_argument("--num_passes", type=int, default=int(os.getenv("NUM_PASSES") or 10))
-    parser.add_argument("--saving_period", type=int, default=1, help="a pass directory after so many passes")
+    parser.add_argument("--saving_period", type=int, default=1, help="save a pass directory every N passes")
     parser.add_argument("--data_dir", type=Path, default=Path(os.getenv("DATA_DIR") or "data"))
     parser.add_argument("--save_dir", type=Path, default=Path(os.getenv("OUTPUT_DIR") or "output"))
     return parser.parse_known_args()[0]
@@ -59,13 +59,13 @@ def _options() -> argparse.Namespace:
 
 def _config(file: Path) -> Config:
     if not file.is_file():
-        sys.exit(f"--config {file}: is not there; there is {', '.join(sorted(p.name for p in Path().glob('*.py')))}")
+        sys.exit(f"--config {file}: no such file; found {', '.join(sorted(p.name for p in Path().glob('*.py')))}")
     found = runpy.run_path(str(file))
     return Config(file, found["VOCABULARY"], found["BATCH_SIZE"], found["LEARNING_RATE"])
 
 
 def _init() -> None:
-    """Learn the role. A trainer looks for its servers itself: Paddle's client gives up on one that is late."""
+    """Initialize fleet. A trainer waits for its servers first: Paddle's client gives up on a late one."""
     servers = os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
     trainer = os.getenv("TRAINING_ROLE") == "TRAINER"
     gloo = os.getenv("PADDLE_GLOO_HTTP_ENDPOINT")
@@ -78,32 +78,32 @@ def _init() -> None:
 
 
 def _serve() -> None:
-    """Keep a share of the parameters until start_paddle.py ends this process: Paddle's workers do not."""
+    """Hold a part of the parameters until start_paddle.py stops this process: Paddle's workers do not."""
     endpoint = f"{os.environ['POD_IP']}:{os.environ['PADDLE_PORT']}"
     with quiet():
         fleet.init_server()
-    say(f"server {fleet.server_index()} of {fleet.server_num()} serves at {endpoint}")
+    log(f"server {fleet.server_index()} of {fleet.server_num()} is listening on {endpoint}")
     with quiet():
         fleet.run_server()
-    sys.exit(f"the server at {endpoint} ended by itself: is that port taken by another process?")
+    sys.exit(f"the server on {endpoint} exited unexpectedly; check whether another process uses that port")
 
 
 def _train(network: Network, config: Config, options: argparse.Namespace) -> None:
     rank = fleet.worker_index()
     found = _reviews(options.data_dir)
-    say(f"trainer {rank} read {len(found)} reviews: {reviews.ranges(review.number for review in found)}")
+    log(f"trainer {rank} read {len(found)} reviews: {reviews.ranges(review.number for review in found)}")
     executor = paddle.static.Executor(paddle.CPUPlace())
     saved = passes.last_pass(options.save_dir)
-    begin = _as_the_first_says(passes.number_of(saved) + 1 if saved else 0)
+    begin = _first_trainers_value(passes.number_of(saved) + 1 if saved else 0)
     if begin >= options.num_passes:
-        say(f"pass {begin - 1} is the last of {options.num_passes}: nothing to train; remove its directory to do so")
+        log(f"all {options.num_passes} passes are done; nothing to train; remove their directories to train again")
     with quiet():
         executor.run(paddle.static.default_startup_program())
         if rank == 0:
-            _take_over(executor, network, saved, options.save_dir)
+            _restore(executor, network, saved, options.save_dir)
         fleet.init_worker()
     if begin:
-        say(f"trainer {rank} goes on after pass-{begin - 1:05d}")
+        log(f"trainer {rank} resumes after pass-{begin - 1:05d}")
     with _scratch() as scratch:
         trainer = Learner(network, config, executor, found, scratch)
         for number in range(begin, options.num_passes):
@@ -116,8 +116,8 @@ def _train(network: Network, config: Config, options: argparse.Namespace) -> Non
         fleet.stop_worker()
 
 
-def _take_over(executor: Any, network: Network, saved: Path | None, output: Path) -> None:
-    """What an earlier group has learned: the first trainer hands it to the servers when it introduces itself."""
+def _restore(executor: Any, network: Network, saved: Path | None, output: Path) -> None:
+    """Load the last pass; the first trainer pushes these parameters to the servers in init_worker."""
     passes.remove_drafts(output)
     if saved:
         paddle.static.load_vars(executor, str(saved), network.program, vars=network.parameters)
@@ -130,19 +130,19 @@ def _reviews(directory: Path) -> list[reviews.Review]:
         sys.exit(f"{directory}: {error}")
 
 
-def _as_the_first_says(begin: int) -> int:
-    """All must begin with the same pass; another pod may not see the newest directory of a shared volume yet."""
+def _first_trainers_value(begin: int) -> int:
+    """All trainers start with the same pass; a pod may not see the newest directory of a shared volume yet."""
     with quiet():
-        said: Any = fleet.util.all_gather(begin, "worker")
-    return int(said[0]) if isinstance(said, list) else begin
+        gathered: Any = fleet.util.all_gather(begin, "worker")
+    return int(gathered[0]) if isinstance(gathered, list) else begin
 
 
 def _write(trainer: Learner, number: int, output: Path) -> None:
     try:
         written = passes.write_pass(output, number, trainer.config.file, trainer.save)
     except OSError as error:
-        sys.exit(f"{output}: pass {number} cannot be written: {error}")
-    say(f"pass {number} wrote {written}, {trainer.measured()}")
+        sys.exit(f"{output}: cannot write pass {number}: {error}")
+    log(f"pass {number} wrote {written}, {trainer.metrics()}")
 
 
 @contextlib.contextmanager

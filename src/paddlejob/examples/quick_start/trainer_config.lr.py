@@ -1,4 +1,4 @@
-"""Logistic regression over the words of a review: is it for or against?"""
+"""Logistic regression over the tokens of a review: is it positive?"""
 
 VOCABULARY = 200
 BATCH_SIZE = 32

@@ -1,4 +1,4 @@
-"""Images to classify: the Oxford flowers where their files are given, else coloured shapes made on the spot."""
+"""Images to classify: Oxford flowers if their files are given, otherwise generated coloured shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHAPES = 6
 
 
 class Images(NamedTuple):
-    """Training and held-out data sets of (image, class), and how many classes there are."""
+    """Training and held-out data sets of (image, class), and the number of classes."""
 
     train: Any
     held_out: Any
@@ -28,7 +28,7 @@ def load(data_dir: Path | None, samples: int) -> Images:
 
 
 def _flowers(data_dir: Path, mode: str) -> Any:
-    """The three files as they are published: 102flowers.tgz, imagelabels.mat and setid.mat."""
+    """Reads the three published files: 102flowers.tgz, imagelabels.mat and setid.mat."""
     from paddle.vision import transforms
 
     steps = [transforms.Resize((SIZE, SIZE)), transforms.Transpose(), transforms.Normalize(127.5, 127.5)]
@@ -41,11 +41,11 @@ def _flowers(data_dir: Path, mode: str) -> Any:
         download=False,
         backend="pil",
     )
-    return Shifted(data)
+    return ZeroBased(data)
 
 
-class Shifted(paddle.io.Dataset):  # type: ignore[misc]
-    """Flowers count their classes from 1."""
+class ZeroBased(paddle.io.Dataset):  # type: ignore[misc]
+    """Shifts the classes of the flowers, which start at 1."""
 
     def __init__(self, data: Any) -> None:
         super().__init__()
@@ -60,13 +60,13 @@ class Shifted(paddle.io.Dataset):  # type: ignore[misc]
 
 
 class Shapes(paddle.io.Dataset):  # type: ignore[misc]
-    """Disc, square, ring, cross, stripes across or down: in any colour and place, under noise."""
+    """Disc, square, ring, cross, horizontal or vertical stripes, in random colours and positions, with noise."""
 
     def __init__(self, samples: int, seed: int) -> None:
         super().__init__()
-        chance = np.random.default_rng(seed)
-        self.labels = chance.integers(0, SHAPES, samples)
-        self.images = np.stack([_draw(int(label), chance) for label in self.labels])
+        rng = np.random.default_rng(seed)
+        self.labels = rng.integers(0, SHAPES, samples)
+        self.images = np.stack([_draw(int(label), rng) for label in self.labels])
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         return self.images[index], int(self.labels[index])
@@ -75,10 +75,10 @@ class Shapes(paddle.io.Dataset):  # type: ignore[misc]
         return len(self.labels)
 
 
-def _draw(shape: int, chance: np.random.Generator) -> Any:
+def _draw(shape: int, rng: np.random.Generator) -> Any:
     row, column = np.mgrid[0:SIZE, 0:SIZE]
-    y, x = row - chance.integers(12, 20), column - chance.integers(12, 20)
-    half = chance.integers(6, 10)
+    y, x = row - rng.integers(12, 20), column - rng.integers(12, 20)
+    half = rng.integers(6, 10)
     box = np.maximum(abs(x), abs(y)) <= half
     distance = np.hypot(x, y)
     mask = (
@@ -89,5 +89,5 @@ def _draw(shape: int, chance: np.random.Generator) -> Any:
         box & (row // 2 % 2 == 0),
         box & (column // 2 % 2 == 0),
     )[shape]
-    colour = chance.uniform(0.4, 1.0, (3, 1, 1))
-    return (mask * colour + chance.normal(0, 0.25, (3, SIZE, SIZE))).astype("float32")
+    colour = rng.uniform(0.4, 1.0, (3, 1, 1))
+    return (mask * colour + rng.normal(0, 0.25, (3, SIZE, SIZE))).astype("float32")

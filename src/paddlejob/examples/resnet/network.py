@@ -12,7 +12,7 @@ CHANNELS = (16, 32, 64)
 
 
 class Block(nn.Layer):  # type: ignore[misc]
-    """Two convolutions and a way around them."""
+    """Two convolutions with a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -23,22 +23,22 @@ class Block(nn.Layer):  # type: ignore[misc]
             nn.Conv2D(outputs, outputs, 3, padding=1, bias_attr=False),
             nn.BatchNorm2D(outputs),
         )
-        self.around = (
+        self.shortcut = (
             nn.Identity()
             if stride == 1 and inputs == outputs
             else nn.Sequential(nn.Conv2D(inputs, outputs, 1, stride=stride, bias_attr=False), nn.BatchNorm2D(outputs))
         )
 
     def forward(self, image: Any) -> Any:
-        return nn.functional.relu(self.body(image) + self.around(image))
+        return nn.functional.relu(self.body(image) + self.shortcut(image))
 
 
 def resnet(classes: int) -> Any:
-    """One block for each width, each but the first halving the image."""
+    """One block per width; each halves the image."""
     blocks: list[Any] = [Block(3, CHANNELS[0], stride=2)]
     blocks += [Block(before, after, stride=2) for before, after in pairwise(CHANNELS)]
     return nn.Sequential(*blocks, nn.AdaptiveAvgPool2D(1), nn.Flatten(), nn.Linear(CHANNELS[-1], classes))
 
 
-def parameters(network: Any) -> int:
+def count_parameters(network: Any) -> int:
     return sum(int(paddle.numel(parameter)) for parameter in network.parameters())

@@ -1,12 +1,12 @@
 """A small ResNet trained by several workers, each on its own part of the images (Collective).
 
-Runs as `python -m paddle.distributed.launch train_fleet.py`, and as plain `python train_fleet.py` where the
-environment names the workers; alone it trains on one process. GPUs where Paddle has them, else CPUs.
+Run it with `python -m paddle.distributed.launch train_fleet.py`, or as `python train_fleet.py` if the environment
+lists the workers; otherwise it trains in one process. It uses GPUs if Paddle supports them, otherwise CPUs.
 
-Environment (command-line options of the same names win):
-    DATA_DIR    a directory with the three files of the Oxford flowers; unset: shapes are drawn
-    OUTPUT_DIR  where the first worker saves the trained model; unset: nowhere
-    EPOCHS, SAMPLES (of all workers together), BATCH_SIZE (of each worker)
+Environment (overridden by the command-line options of the same names):
+    DATA_DIR    directory with the three files of the Oxford flowers (default: draw shapes)
+    OUTPUT_DIR  directory where the first worker saves the model (default: do not save)
+    EPOCHS, SAMPLES (of all workers together), BATCH_SIZE (per worker)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import images
 import numpy as np
 import paddle
-from network import parameters, resnet
+from network import count_parameters, resnet
 from paddle.distributed import fleet
 
 LEARNING_RATE = 0.01
@@ -33,7 +33,7 @@ class Score(NamedTuple):
 
 def main() -> None:
     options = _options()
-    # Paddle picks NCCL unless told otherwise; the launcher tells it, a bare environment may not.
+    # The launcher sets the backend; without it Paddle defaults to NCCL.
     if not paddle.is_compiled_with_cuda():
         os.environ.setdefault("PADDLE_DISTRI_BACKEND", "gloo")
     fleet.init(is_collective=True)
@@ -41,12 +41,12 @@ def main() -> None:
     data = images.load(options.data_dir, options.samples)
     network = resnet(data.classes)
     untrained = evaluate(network, data.held_out)
-    say(f"{parameters(network):,} parameters, untrained accuracy={untrained.accuracy:.4f}")
+    log(f"{count_parameters(network):,} parameters, untrained accuracy={untrained.accuracy:.4f}")
     score = train(network, data, options)
     if fleet.worker_index() == 0 and options.output_dir:
         options.output_dir.mkdir(parents=True, exist_ok=True)
         paddle.save(network.state_dict(), os.fspath(options.output_dir / "resnet.pdparams"))
-    say(f"final accuracy={score.accuracy:.4f} loss={score.loss:.4f} untrained_accuracy={untrained.accuracy:.4f}")
+    log(f"final accuracy={score.accuracy:.4f} loss={score.loss:.4f} untrained_accuracy={untrained.accuracy:.4f}")
 
 
 def _options() -> argparse.Namespace:
@@ -60,7 +60,7 @@ def _options() -> argparse.Namespace:
 
 
 def train(network: Any, data: images.Images, options: argparse.Namespace) -> Score:
-    """Train over this worker's part of the images, averaging gradients with the others at every step."""
+    """Train on this worker's part of the images, averaging gradients with the other workers at every step."""
     model = fleet.distributed_model(network)
     rate = paddle.optimizer.lr.CosineAnnealingDecay(LEARNING_RATE, T_max=options.epochs)
     optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(rate, parameters=model.parameters()))
@@ -79,7 +79,7 @@ def train(network: Any, data: images.Images, options: argparse.Namespace) -> Sco
         rate.step()
         speed = len(loader) * options.batch_size * fleet.worker_num() / (time.monotonic() - started)
         score = evaluate(network, data.held_out)
-        say(
+        log(
             f"epoch {epoch + 1}/{options.epochs} {speed:,.0f} images/s "
             f"loss={score.loss:.4f} accuracy={score.accuracy:.4f}"
         )
@@ -89,17 +89,17 @@ def train(network: Any, data: images.Images, options: argparse.Namespace) -> Sco
 def evaluate(network: Any, held_out: Any) -> Score:
     network.eval()
     losses: list[float] = []
-    right: list[float] = []
+    correct: list[float] = []
     with paddle.no_grad():
         for image, label in paddle.io.DataLoader(held_out, batch_size=100):
-            answer = network(image)
-            losses.append(float(paddle.nn.functional.cross_entropy(answer, label)))
-            right.extend((paddle.argmax(answer, axis=1) == label).numpy().tolist())
-    return Score(float(np.mean(losses)), float(np.mean(right)))
+            logits = network(image)
+            losses.append(float(paddle.nn.functional.cross_entropy(logits, label)))
+            correct.extend((paddle.argmax(logits, axis=1) == label).numpy().tolist())
+    return Score(float(np.mean(losses)), float(np.mean(correct)))
 
 
-def say(line: str) -> None:
-    """Every worker holds the same model, so one of them speaks."""
+def log(line: str) -> None:
+    """Print on the first worker only: all workers hold the same model."""
     if fleet.worker_index() == 0:
         print(f"worker 0 of {fleet.worker_num()}: {line}", flush=True)
 

@@ -1,10 +1,10 @@
-"""Checkpoints of a parameter-server job: the servers write the tables, the first worker says which set is whole.
+"""Checkpoints of a parameter-server job: the servers write the tables, the first worker marks a checkpoint complete.
 
-    OUTPUT_DIR/epoch-3/      one directory for each table, written by all servers
-    OUTPUT_DIR/latest.json   the newest whole checkpoint, replaced in one step
+    OUTPUT_DIR/epoch-3/      one directory per table, written by all servers
+    OUTPUT_DIR/latest.json   the newest complete checkpoint, replaced atomically
 
-Paddle's servers hand a path to a shell without quotes. So the servers work inside OUTPUT_DIR and are told names
-relative to it: then OUTPUT_DIR itself may hold spaces.
+Paddle's servers pass paths to a shell without quoting. The servers therefore run in OUTPUT_DIR and get relative
+names, so that OUTPUT_DIR may contain spaces.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class Score(NamedTuple):
-    """How well the model does on held-out samples."""
+    """The metrics on held-out samples."""
 
     loss: float
     auc: float
@@ -40,32 +40,32 @@ class Store:
 
     @staticmethod
     def name(epoch: int) -> str:
-        """What the servers call the checkpoint of an epoch."""
+        """The directory name of an epoch's checkpoint, relative to OUTPUT_DIR."""
         return f"epoch-{epoch}"
 
     def newest(self, servers: int) -> Checkpoint | None:
-        """The checkpoint to go on from, if there is one."""
+        """The checkpoint to resume from, if any."""
         if not self.latest.exists():
             return None
         record = json.loads(self.latest.read_text())
         found = Checkpoint(record["epoch"], record["servers"], Score(*record["untrained"]), Score(*record["score"]))
         if found.servers != servers:
             sys.exit(
-                f"{self.latest}: was written by {found.servers} servers, this job has {servers}; "
-                "use as many servers again, or another OUTPUT_DIR"
+                f"{self.latest}: written by {found.servers} servers, but this job has {servers}; "
+                f"run {found.servers} servers, or use another OUTPUT_DIR"
             )
         return found
 
     def clear(self, epoch: int) -> None:
-        """Remove a checkpoint, or what an attempt that died while saving left of it."""
+        """Remove a checkpoint, or a partial one from an attempt that died while saving."""
         shutil.rmtree(self.directory / self.name(epoch), ignore_errors=True)
 
     def publish(self, checkpoint: Checkpoint) -> None:
-        """Name a checkpoint the newest, now that it is whole, and keep only one older."""
+        """Mark a complete checkpoint as the newest, and keep only one older."""
         if not (self.directory / self.name(checkpoint.epoch)).is_dir():
             sys.exit(
-                f"{self.directory / self.name(checkpoint.epoch)}: not there after the servers saved it; "
-                "OUTPUT_DIR must be one directory that all servers and workers share"
+                f"{self.directory / self.name(checkpoint.epoch)}: not found after the servers saved it; "
+                "OUTPUT_DIR must be a directory shared by all servers and workers"
             )
         partial = self.latest.with_suffix(".partial")
         partial.write_text(json.dumps(checkpoint._asdict()))

@@ -1,4 +1,4 @@
-"""Which samples a worker trains on: its share of the files in a directory, or data generated on the spot."""
+"""The samples that a worker trains on: its part of the files in a directory, or generated data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HELD_OUT_SAMPLES = 2_000
 
 
 class Shard(NamedTuple):
-    """The files that a worker reads, and which lines of them."""
+    """The files that a worker reads, and which of their lines."""
 
     files: list[Path]
     part: criteo.Part
@@ -32,9 +32,9 @@ class Batch(NamedTuple):
 
 @contextlib.contextmanager
 def shard(data_dir: Path | None, samples: int, worker: int, workers: int) -> Iterator[Shard]:
-    """The share of one worker; what was generated for it is removed afterwards."""
+    """The shard of one worker; generated files are removed on exit."""
     if data_dir:
-        yield _share(data_dir, samples, worker, workers)
+        yield _assign_files(data_dir, samples, worker, workers)
         return
     with tempfile.TemporaryDirectory(prefix="clicks-") as directory:
         file = Path(directory) / f"part-{worker}"
@@ -42,11 +42,11 @@ def shard(data_dir: Path | None, samples: int, worker: int, workers: int) -> Ite
         yield Shard([file], criteo.Part())
 
 
-def _share(data_dir: Path, samples: int, worker: int, workers: int) -> Shard:
-    """Whole files where there are enough for all workers, else every n-th line of each file."""
+def _assign_files(data_dir: Path, samples: int, worker: int, workers: int) -> Shard:
+    """Whole files if there are enough for all workers, otherwise every n-th line of each file."""
     files = sorted(path.resolve() for path in data_dir.glob("*") if path.is_file())
     if not files:
-        sys.exit(f"DATA_DIR {data_dir}: holds no files; put files in Criteo's format there, or unset it")
+        sys.exit(f"DATA_DIR {data_dir}: no files found; add files in Criteo's format, or unset DATA_DIR")
     if len(files) >= workers:
         return Shard(files[worker::workers], criteo.Part(limit=samples))
     return Shard(files, criteo.Part(worker, workers, samples))
@@ -59,7 +59,7 @@ def held_out(shard: Shard) -> Batch:
         rows = chain.from_iterable(criteo.read(lines, criteo.Part(), held_out=True) for lines in opened)
         found = list(islice(rows, HELD_OUT_SAMPLES))
     if not found:
-        sys.exit(f"too few samples in {shard.files[0]}: at least {criteo.HELD_OUT_EVERY} lines are needed")
+        sys.exit(f"{shard.files[0]}: too few samples; at least {criteo.HELD_OUT_EVERY} lines are required")
     return Batch(
         np.array([[row.label] for row in found], "int64"),
         np.array([row.counts for row in found], "float32"),

@@ -1,9 +1,9 @@
-"""The training loop for parameter servers: asynchronous, with Paddle's data set and, where it is on, gloo.
+"""The asynchronous training loop with parameter servers that Wide & Deep and DeepFM share.
 
-Environment (command-line options of the same names win):
-    DATA_DIR    a directory of files in Criteo's format; unset: learnable data is generated
-    OUTPUT_DIR  where checkpoints go, one directory that servers and workers share; unset: none are kept
-    EPOCHS, SAMPLES (at most, for each worker), BATCH_SIZE
+Environment (overridden by the command-line options of the same names):
+    DATA_DIR    directory of files in Criteo's format (default: generate synthetic data)
+    OUTPUT_DIR  directory for checkpoints, shared by servers and workers (default: save none)
+    EPOCHS, SAMPLES (maximum per worker), BATCH_SIZE
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import process
 from checkpoints import Checkpoint, Score, Store
 from click_data import Shard
 from paddle.distributed import fleet
-from process import quiet, say
+from process import log, quiet
 
 Variable: TypeAlias = Any
 LEARNING_RATE = 0.01
@@ -34,7 +34,7 @@ SHARDS = 16
 
 
 class Inputs(NamedTuple):
-    """What the network reads: variables of a static program, in the order of the reader's slots."""
+    """The input variables of the static program, in the order of the reader's slots."""
 
     label: Variable
     counts: Variable
@@ -42,7 +42,7 @@ class Inputs(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The program that trains, and what the model answers in it."""
+    """The training program, and the variable that holds its predictions."""
 
     inputs: Inputs
     program: Any
@@ -50,25 +50,25 @@ class Network(NamedTuple):
 
 
 def table(name: str) -> Any:
-    """A parameter that the servers keep: rows appear there when their id is first seen."""
+    """A sparse table on the servers; a row is created when its id is first seen."""
     return paddle.ParamAttr(name=name, initializer=paddle.nn.initializer.Uniform(-0.01, 0.01))
 
 
 def run(build: Callable[[Inputs], Variable], tables: list[str]) -> None:
-    """Be what the environment says: serve until stopped, or train and return."""
+    """Run the role from the environment: serve until stopped, or train and return."""
     options = _options()
     if not os.getenv("PADDLE_PSERVERS_IP_PORT_LIST"):
         sys.exit(
-            "PADDLE_PSERVERS_IP_PORT_LIST is not set: this program trains with parameter servers, and takes its role "
-            "from the environment. `pdj run job.yaml` sets it; see the example's README."
+            "PADDLE_PSERVERS_IP_PORT_LIST is not set. This program trains with parameter servers and reads its role "
+            "from the environment; start it with `pdj run job.yaml` (see the example's README)."
         )
     paddle.disable_signal_handler()
-    process.stop_on_signal()
+    process.exit_on_sigterm()
     paddle.enable_static()
     _init()
     with quiet():
         network = _network(build, tables)
-    process.stop_at_once_on_signal()
+    process.restore_default_signals()
     if fleet.is_server():
         _serve(options.output_dir)
     else:
@@ -76,12 +76,12 @@ def run(build: Callable[[Inputs], Variable], tables: list[str]) -> None:
 
 
 def _init() -> None:
-    """Learn the role. A worker looks for its servers itself: Paddle does too, but only every three seconds."""
+    """Initialize fleet. A worker waits for its servers first: Paddle itself polls only every three seconds."""
     worker = os.getenv("TRAINING_ROLE") == "TRAINER"
     servers = os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
     gloo = os.getenv("PADDLE_GLOO_HTTP_ENDPOINT") if os.getenv("PADDLE_WITH_GLOO", "0") != "0" else None
     if worker:
-        say(f"worker {os.getenv('PADDLE_TRAINER_ID')} waits for {len(servers)} servers")
+        log(f"worker {os.getenv('PADDLE_TRAINER_ID')} is waiting for {len(servers)} servers")
     if worker and gloo:
         process.wait_for([gloo])
     with quiet():
@@ -110,29 +110,29 @@ def _network(build: Callable[[Inputs], Variable], tables: list[str]) -> Network:
     )
     logit = build(inputs)
     probability = paddle.nn.functional.sigmoid(logit)
-    wanted = paddle.cast(inputs.label, "float32")
-    loss = paddle.nn.functional.binary_cross_entropy_with_logits(logit, wanted)
+    target = paddle.cast(inputs.label, "float32")
+    loss = paddle.nn.functional.binary_cross_entropy_with_logits(logit, target)
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = True
-    # A shard is a file of every checkpoint, and Paddle's default of 1000 takes seconds to write.
+    # Each shard is one file of a checkpoint; Paddle's default of 1000 takes seconds to write.
     strategy.sparse_table_configs = {name: {f"table_parameters.{name}.shard_num": SHARDS} for name in tables}
     fleet.distributed_optimizer(paddle.optimizer.Adam(LEARNING_RATE), strategy).minimize(loss)
-    # The optimizer has put a program of its own in the place of the one built above.
+    # The optimizer has replaced the main program.
     return Network(inputs, paddle.static.default_main_program(), probability)
 
 
 def _serve(output_dir: Path | None) -> None:
-    """Keep a share of the parameters. Nothing ends a server but a signal: Paddle's workers do not."""
+    """Hold a part of the parameters. Only a signal stops a server: Paddle's workers do not."""
     endpoint = f"{os.environ['POD_IP']}:{os.environ['PADDLE_PORT']}"
     if output_dir:
         output_dir.mkdir(parents=True, exist_ok=True)
         os.chdir(output_dir)
     with quiet():
         fleet.init_server()
-    say(f"server {fleet.server_index()} of {fleet.server_num()} serves at {endpoint}")
+    log(f"server {fleet.server_index()} of {fleet.server_num()} is listening on {endpoint}")
     with quiet():
         fleet.run_server()
-    sys.exit(f"the server at {endpoint} ended by itself: is that port taken by another process?")
+    sys.exit(f"the server on {endpoint} exited unexpectedly; check whether another process uses that port")
 
 
 def _work(network: Network, options: argparse.Namespace) -> None:
@@ -156,13 +156,13 @@ def _work(network: Network, options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[None]:
-    """Work in a directory of our own: Paddle drops a file into the working directory each time it trains."""
+    """Use a temporary working directory: Paddle writes a file there in every epoch."""
     with tempfile.TemporaryDirectory(prefix="worker-") as directory, contextlib.chdir(directory):
         yield
 
 
 class Trainer:
-    """One worker. The first one also measures on held-out samples, and names the checkpoints."""
+    """One worker. The first one also evaluates on held-out samples and publishes the checkpoints."""
 
     def __init__(
         self, network: Network, executor: Any, shard: Shard, options: argparse.Namespace, store: Store | None
@@ -174,7 +174,7 @@ class Trainer:
         self.rank = fleet.worker_index()
         self.first = self.rank == 0
         self.held_out = click_data.held_out(shard)
-        self.answers = paddle.static.normalize_program(
+        self.inference = paddle.static.normalize_program(
             network.program, [network.inputs.counts, network.inputs.ids], [network.probability]
         )
         self.data = _dataset(network.inputs, shard, options.batch_size)
@@ -182,16 +182,16 @@ class Trainer:
         self.untrained = self.score = Score(float("nan"), float("nan"))
 
     def start(self, saved: Checkpoint | None) -> None:
-        """Go on from a checkpoint, or note how the untrained model does."""
+        """Resume from a checkpoint, or evaluate the untrained model."""
         if saved:
             with quiet():
                 fleet.load_model(Store.name(saved.epoch), mode=0)
             self.untrained, self.score = saved.untrained, saved.score
-            say(f"worker {self.rank} resumes after epoch {saved.epoch} of {self.epochs}")
+            log(f"worker {self.rank} resumes after epoch {saved.epoch} of {self.epochs}")
         elif self.first:
             self.untrained = self.score = self.evaluate()
-            say(f"untrained loss={self.score.loss:.4f} auc={self.score.auc:.4f}")
-        say(f"worker {self.rank} of {fleet.worker_num()} trains on {self.samples:,} samples")
+            log(f"untrained loss={self.score.loss:.4f} auc={self.score.auc:.4f}")
+        log(f"worker {self.rank} of {fleet.worker_num()} trains on {self.samples:,} samples")
         fleet.barrier_worker()
 
     def train(self, epoch: int) -> None:
@@ -205,7 +205,7 @@ class Trainer:
         if self.first:
             self.score = self.evaluate()
             line += f" loss={self.score.loss:.4f} auc={self.score.auc:.4f}"
-        say(line)
+        log(line)
         if self.store:
             self.save(epoch, self.store)
 
@@ -218,15 +218,15 @@ class Trainer:
             store.publish(Checkpoint(epoch, fleet.server_num(), self.untrained, self.score))
 
     def evaluate(self) -> Score:
-        # A new executor each time: train_from_dataset removes variables that an older one still points to.
+        # A new executor each time: train_from_dataset deletes variables that an older one still references.
         executor = paddle.static.Executor(paddle.CPUPlace())
         feed = {"counts": self.held_out.counts, "ids": self.held_out.ids}
-        (probability,) = executor.run(self.answers, feed=feed, fetch_list=[self.network.probability.name])
+        (probability,) = executor.run(self.inference, feed=feed, fetch_list=[self.network.probability.name])
         return _score(probability, self.held_out.label)
 
     def finish(self) -> None:
         if self.first:
-            say(f"final auc={self.score.auc:.4f} loss={self.score.loss:.4f} untrained_auc={self.untrained.auc:.4f}")
+            log(f"final auc={self.score.auc:.4f} loss={self.score.loss:.4f} untrained_auc={self.untrained.auc:.4f}")
 
 
 def _dataset(inputs: Inputs, shard: Shard, batch_size: int) -> Any:
@@ -239,7 +239,7 @@ def _dataset(inputs: Inputs, shard: Shard, batch_size: int) -> Any:
 
 
 def _score(probability: Any, label: Any) -> Score:
-    likely = np.clip(np.where(label == 1, probability, 1 - probability), 1e-7, 1)
+    likelihood = np.clip(np.where(label == 1, probability, 1 - probability), 1e-7, 1)
     auc = paddle.metric.Auc()
     auc.update(np.concatenate([1 - probability, probability], axis=1), label)
-    return Score(float(-np.log(likely).mean()), float(auc.accumulate()))
+    return Score(float(-np.log(likelihood).mean()), float(auc.accumulate()))

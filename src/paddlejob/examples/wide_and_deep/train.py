@@ -1,7 +1,7 @@
-"""Wide & Deep on click logs, trained with parameter servers: the same program is server and worker.
+"""Wide & Deep on click logs, trained with parameter servers: the same program runs as server and as worker.
 
-The wide side is one weight for every category, the deep side an embedding of it under three full layers
-together with the counts. Both embeddings live on the servers; roles come from the environment.
+The wide part has one weight per category. The deep part feeds an embedding of the categories and the counts through
+three fully connected layers. The servers hold both tables; the role comes from the environment.
 """
 
 from __future__ import annotations

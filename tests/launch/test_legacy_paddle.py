@@ -1,4 +1,4 @@
-"""With the `paddle` command of 2016 in the image, its very command lines are used. A recorder stands in for it."""
+"""With the `paddle` command of 2016 in the image, the documents' command lines are used. A fake records them."""
 
 from __future__ import annotations
 
@@ -56,12 +56,13 @@ def test_server_and_trainer_get_the_documents_flags_in_the_documents_order(clust
         assert cluster.recorded("data", rank) == ["part", str(rank)]
 
 
-def test_servers_stay_until_training_has_ended_everywhere(cluster: Cluster):
+def test_servers_keep_running_until_every_trainer_has_succeeded(cluster: Cluster):
     cluster.wait_for_trainers()
     cluster.finish(0)
     cluster.finish(2)
     pods = cluster.pods
-    wait_until(lambda: "its server stays" in pods[0].text and "its server stays" in pods[2].text, "two ended", pods)
+    waiting = "succeeded; its server keeps running"
+    wait_until(lambda: all(waiting in pods[rank].text for rank in (0, 2)), "two succeeded", pods)
     cluster.finish(1)
     assert [pod.wait() for pod in pods] == [0, 0, 0]
     for rank in range(3):
@@ -72,26 +73,28 @@ def test_servers_stay_until_training_has_ended_everywhere(cluster: Cluster):
 
 
 @pytest.mark.parametrize(("end", "status"), [("exit 42", 42), ("kill -9 $$", 137)])
-def test_the_status_of_a_trainer_that_fails_is_its_pods_and_the_others_end_too(end: str, status: int, cluster: Cluster):
+def test_a_pod_exits_with_the_code_of_its_failed_trainer_and_the_others_exit_too(
+    end: str, status: int, cluster: Cluster
+):
     cluster.wait_for_trainers()
     cluster.finish(1, end)
     assert [pod.wait() for pod in cluster.pods] == [75, status, 75]
     for rank in (0, 2):
-        assert f"trainer 1 ({cluster.on.addresses[1]}) failed with status {status}" in cluster.pods[rank].text
+        assert f"trainer 1 ({cluster.on.addresses[1]}) failed with exit code {status}" in cluster.pods[rank].text
 
 
 def test_the_death_of_the_first_pod_is_noticed_by_the_others(cluster: Cluster):
     cluster.wait_for_trainers()
     cluster.pods[0].kill()
     assert [pod.wait() for pod in cluster.pods[1:]] == [75, 75]
-    assert f"trainer 0 ({cluster.on.addresses[0]}) is gone" in cluster.pods[2].text
+    assert f"trainer 0 ({cluster.on.addresses[0]}) is lost" in cluster.pods[2].text
 
 
 def test_a_signal_reaches_the_processes_and_the_other_pods(cluster: Cluster):
     cluster.wait_for_trainers()
     cluster.pods[2].process.send_signal(signal.SIGTERM)
     assert [pod.wait() for pod in cluster.pods] == [75, 75, 143]
-    assert "was told to stop (SIGTERM)" in cluster.pods[0].text
+    assert "received SIGTERM" in cluster.pods[0].text
 
 
 def test_a_signal_ends_a_pod_that_still_waits_for_the_others(tmp_path: Path):
@@ -99,26 +102,26 @@ def test_a_signal_ends_a_pod_that_still_waits_for_the_others(tmp_path: Path):
         (on.job / "recommendation").mkdir(parents=True)
         (on.job / "recommendation" / "train.py").touch()
         for address in on.addresses[:2]:
-            words = [sys.executable, "-m", "paddlejob.launch"]
-            pod = on.start_one(address, words, {"TRAIN_CONFIG_DIR": "recommendation"})
+            command = [sys.executable, "-m", "paddlejob.launch"]
+            pod = on.start_one(address, command, {"TRAIN_CONFIG_DIR": "recommendation"})
             wait_until(lambda pod=pod: "waiting for 3 pods" in pod.text, "it waits", [pod])
             pod.process.send_signal(signal.SIGTERM)
             assert pod.wait() == 143
-            assert "told to stop (SIGTERM) before training" in pod.text
+            assert "received SIGTERM before training started" in pod.text
 
 
-def test_pods_that_do_not_come_are_waited_for_only_so_long(tmp_path: Path):
+def test_waiting_for_missing_pods_has_a_time_limit(tmp_path: Path):
     with stage(tmp_path) as on:
         (on.job / "recommendation").mkdir(parents=True)
         (on.job / "recommendation" / "train.py").touch()
         env = {"TRAIN_CONFIG_DIR": "recommendation", "JOB_WAIT_SECONDS": "1"}
         pods = [on.start_one(address, [sys.executable, str(START_PADDLE)], env) for address in on.addresses[:2]]
         assert [pod.wait() for pod in pods] == [2, 2]
-        assert f"no word from {on.addresses[2]} at port 7168, which must be open between the pods" in pods[0].text
+        assert f"no connection from {on.addresses[2]} on port 7168, which must be open between the pods" in pods[0].text
 
 
-def test_a_new_pod_does_not_join_those_of_a_group_that_is_about_to_end(cluster: Cluster):
-    """The pod that takes a dead one's place still sees the others run; it meets them only when they are new as well."""
+def test_a_new_pod_does_not_join_a_group_that_is_about_to_end(cluster: Cluster):
+    """The replacement of a dead pod still sees the others running; it joins them only after they are replaced, too."""
     cluster.wait_for_trainers()
     cluster.pods[0].kill()
     address = cluster.on.addresses[0]
@@ -134,13 +137,11 @@ def test_a_new_pod_does_not_join_those_of_a_group_that_is_about_to_end(cluster: 
 @pytest.mark.parametrize(
     ("happens", "statuses", "said"),
     [
-        ("the pod is told to stop", [75, 75, 143], "told to stop (SIGTERM) before training"),
-        ("another pod dies", [75, -9, 75], "is gone: training cannot go on without it"),
+        ("the pod is stopped", [75, 75, 143], "received SIGTERM before training started"),
+        ("another pod dies", [75, -9, 75], "is lost; training cannot continue without it"),
     ],
 )
-def test_a_pod_that_still_copies_its_data_need_not_copy_it_to_the_end(
-    happens: str, statuses: list[int], said: str, tmp_path: Path
-):
+def test_a_pod_that_is_copying_its_data_stops_early(happens: str, statuses: list[int], said: str, tmp_path: Path):
     with stage(tmp_path) as on:
         cluster = Cluster(on, tmp_path)
         data = on.job / "2" / "data"
@@ -158,15 +159,15 @@ def test_a_pod_that_still_copies_its_data_need_not_copy_it_to_the_end(
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_port_of_a_server_that_is_taken_is_told(rank: int, tmp_path: Path):
+def test_a_server_port_in_use_is_reported(rank: int, tmp_path: Path):
     with stage(tmp_path) as on, socket.create_server((on.addresses[rank], 7167)):
         cluster = Cluster(on, tmp_path).start(JOB_WAIT_SECONDS="2")
         assert [pod.wait() for pod in cluster.pods] == [2, 2, 2]
-        said = f"did not come together within 2 s: port 7167 of this pod ({on.addresses[rank]}) is taken"
+        said = f"did not form a group within 2 s: port 7167 of this pod ({on.addresses[rank]}) is in use"
         assert said in cluster.pods[rank].text
 
 
-def test_training_starts_once_a_port_that_was_taken_is_free(tmp_path: Path):
+def test_training_starts_once_a_port_in_use_is_free(tmp_path: Path):
     with stage(tmp_path) as on:
         with socket.create_server((on.addresses[0], 7168)), socket.create_server((on.addresses[2], 7164)):
             cluster = Cluster(on, tmp_path).start()
@@ -181,12 +182,12 @@ def test_variables_that_are_missing_are_named_by_start_sh_as_well(tmp_path: Path
         pod = on.start_one(on.addresses[0], [str(START_SH)], {"JOB_NAME": "", "JOB_PATH": "", "TRAIN_CONFIG_DIR": ""})
         assert pod.wait() == 2
         for name in ("JOB_NAME", "JOB_PATH", "TRAIN_CONFIG_DIR"):
-            assert f"{name}: is not set; set it in the Job's env" in pod.text
+            assert f"{name}: not set; set it in the Job's env" in pod.text
 
 
 def test_a_part_that_is_missing_ends_all_pods_with_the_reason(tmp_path: Path):
     with stage(tmp_path) as on:
         cluster = Cluster(on, tmp_path, parts=2).start()
         assert [pod.wait() for pod in cluster.pods] == [75, 75, 2]
-        assert "trainer 2 has no data; there are parts 0, 1. Split the data" in cluster.pods[2].text
-        assert "trainer 2 has no data" in cluster.pods[0].text
+        assert "no data for trainer 2; found parts 0, 1. Split the data" in cluster.pods[2].text
+        assert "no data for trainer 2" in cluster.pods[0].text

@@ -1,4 +1,4 @@
-"""Finding the job's pods through a real API server, under RBAC, with a service account's token and TLS."""
+"""Discovering the job's pods through a real API server, under RBAC, with a service account's token and TLS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paddlejob.launch.by_api import ByApi
-from paddlejob.launch.finding import ByApiOrName
+from paddlejob.launch.api_discovery import ApiDiscovery
+from paddlejob.launch.discovery import ApiOrDnsDiscovery
 from paddlejob.launch.group import Group
+from paddlejob.launch.output import LaunchError
 from paddlejob.launch.pods_api import ApiServer, api_server
 from paddlejob.launch.settings import read_settings
-from paddlejob.launch.words import LaunchError
 from testbed.controlplane import ControlPlane
 from tests.unit.launch.documents import ENVIRON
 
@@ -33,8 +33,8 @@ class Job:
         self.server = self._account(directory)
         self.kubectl("create", "-f", str(EXAMPLES / "paddle-cluster-job.yaml"))
 
-    def kubectl(self, *words: str) -> str:
-        return self.plane.kubectl("-n", self.namespace, *words).stdout
+    def kubectl(self, *args: str) -> str:
+        return self.plane.kubectl("-n", self.namespace, *args).stdout
 
     def permit(self) -> None:
         role = (EXAMPLES / "role.yaml").read_text().replace("namespace: default", f"namespace: {self.namespace}")
@@ -54,11 +54,11 @@ class Job:
         status = {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}
         self.kubectl("patch", pod, "--subresource=status", "--type=merge", "-p", json.dumps(status))
 
-    def finder(self, address: str, indexed: bool = False) -> ByApiOrName:
+    def discovery(self, address: str, indexed: bool = False) -> ApiOrDnsDiscovery:
         environ = {**ENVIRON, "JOB_NAMESPACE": self.namespace, "POD_IP": address}
         if indexed:
             environ |= {"JOB_COMPLETION_INDEX": "0"}
-        return ByApiOrName(self.server, environ, read_settings(environ, []))
+        return ApiOrDnsDiscovery(self.server, environ, read_settings(environ, []))
 
     def _account(self, directory: Path) -> ApiServer:
         """The files that a kubelet mounts into each pod."""
@@ -76,18 +76,20 @@ def job(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Job:
     return Job(control_plane, namespace, tmp_path)
 
 
-def test_with_the_examples_role_pods_wait_by_watch_until_all_run(job: Job):
+def test_with_the_examples_role_pods_watch_until_all_run(job: Job):
     job.permit()
     first, second, third = job.pods()
     job.runs(first, "10.0.0.10")
     job.runs(second, "10.0.0.9")
     found: list[Group] = []
-    looking = threading.Thread(target=lambda: found.append(job.finder("10.0.0.9").look(time.monotonic() + 60)))
-    looking.start()
-    looking.join(1)
-    assert looking.is_alive(), "two of three pods run"
+    discovering = threading.Thread(
+        target=lambda: found.append(job.discovery("10.0.0.9").discover(time.monotonic() + 60))
+    )
+    discovering.start()
+    discovering.join(1)
+    assert discovering.is_alive(), "two of three pods run"
     job.runs(third, "10.0.0.11")
-    looking.join(30)
+    discovering.join(30)
     assert found == [Group(("10.0.0.9", "10.0.0.10", "10.0.0.11"), 0)]
 
 
@@ -97,7 +99,11 @@ def test_other_pods_of_the_namespace_do_not_count(job: Job):
     job.runs("pod/bystander", "10.0.0.1")
     for number, pod in enumerate(job.pods()):
         job.runs(pod, f"10.0.0.{number + 20}")
-    assert job.finder("10.0.0.21").look(time.monotonic() + 30).addresses == ("10.0.0.20", "10.0.0.21", "10.0.0.22")
+    assert job.discovery("10.0.0.21").discover(time.monotonic() + 30).addresses == (
+        "10.0.0.20",
+        "10.0.0.21",
+        "10.0.0.22",
+    )
 
 
 def test_a_pod_that_failed_is_replaced_in_the_group_by_its_successor(job: Job):
@@ -108,53 +114,57 @@ def test_a_pod_that_failed_is_replaced_in_the_group_by_its_successor(job: Job):
     job.kubectl("delete", first, "--grace-period=0", "--force")
     successor = next(pod for pod in job.pods() if pod not in (first, *others))
     job.runs(successor, "10.0.0.30")
-    assert job.finder("10.0.0.21").look(time.monotonic() + 30).addresses == ("10.0.0.21", "10.0.0.22", "10.0.0.30")
+    assert job.discovery("10.0.0.21").discover(time.monotonic() + 30).addresses == (
+        "10.0.0.21",
+        "10.0.0.22",
+        "10.0.0.30",
+    )
 
 
-def test_at_the_time_limit_the_pods_that_do_not_run_are_named_with_kubernetes_own_reasons(job: Job):
+def test_after_the_time_limit_pods_that_are_not_running_are_named_with_kubernetes_own_reasons(job: Job):
     job.permit()
     first, second, third = job.pods()
     job.runs(first, "10.0.0.9")
-    words = "0/3 nodes are available: 3 Insufficient cpu."
-    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
+    message = "0/3 nodes are available: 3 Insufficient cpu."
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
     patch = json.dumps({"status": {"conditions": [condition]}})
     job.kubectl("patch", second, "--subresource=status", "--type=strategic", "-p", patch)
-    with pytest.raises(LaunchError) as told:
-        job.finder("10.0.0.9").look(time.monotonic() + 1)
-    assert "1 of 3 pods of the job run" in str(told.value)
-    assert f"{second.rpartition('/')[2]} (Pending: Unschedulable: {words})" in str(told.value)
-    assert f"{third.rpartition('/')[2]} (Pending)" in str(told.value)
+    with pytest.raises(LaunchError) as error:
+        job.discovery("10.0.0.9").discover(time.monotonic() + 1)
+    assert "1 of 3 pods of the job are running" in str(error.value)
+    assert f"{second.rpartition('/')[2]} (Pending: Unschedulable: {message})" in str(error.value)
+    assert f"{third.rpartition('/')[2]} (Pending)" in str(error.value)
 
 
-def test_a_name_that_is_not_the_jobs_is_told_at_once(job: Job):
+def test_a_name_that_is_not_the_jobs_is_reported_at_once(job: Job):
     job.permit()
     job.pods()
     environ = {**ENVIRON, "JOB_NAMESPACE": job.namespace, "JOB_NAME": "other"}
     with pytest.raises(LaunchError, match="has the label job-name=other, not even this one"):
-        ByApi(job.server, environ, read_settings(environ, [])).look(time.monotonic() + 600)
+        ApiDiscovery(job.server, environ, read_settings(environ, [])).discover(time.monotonic() + 600)
 
 
-def test_without_a_role_the_answer_is_how_to_permit_it(job: Job):
-    with pytest.raises(LaunchError) as told:
-        job.finder("10.0.0.9").look(time.monotonic() + 30)
-    words = str(told.value)
-    assert 'cannot list resource "pods"' in words
-    for line in words.splitlines():
+def test_without_a_role_the_error_has_the_commands_that_grant_it(job: Job):
+    with pytest.raises(LaunchError) as error:
+        job.discovery("10.0.0.9").discover(time.monotonic() + 30)
+    message = str(error.value)
+    assert 'cannot list resource "pods"' in message
+    for line in message.splitlines():
         if line.strip().startswith("kubectl"):
             job.plane.kubectl(*line.split()[1:])
     for number, pod in enumerate(job.pods()):
         job.runs(pod, f"10.0.0.{number + 9}")
-    assert job.finder("10.0.0.9").look(time.monotonic() + 30).rank == 0, "the printed commands are enough"
+    assert job.discovery("10.0.0.9").discover(time.monotonic() + 30).rank == 0, "the printed commands are enough"
 
 
-def test_without_a_role_an_indexed_job_goes_by_name(job: Job, monkeypatch: pytest.MonkeyPatch):
+def test_without_a_role_an_indexed_job_uses_dns(job: Job, monkeypatch: pytest.MonkeyPatch):
     names = {f"{JOB}-{index}.{JOB}": f"10.0.0.{30 - index}" for index in range(3)}
-    monkeypatch.setattr("paddlejob.launch.finding._address_of", names.__getitem__)
-    found = job.finder("10.0.0.30", indexed=True).look(time.monotonic() + 30)
+    monkeypatch.setattr("paddlejob.launch.discovery._resolve", names.__getitem__)
+    found = job.discovery("10.0.0.30", indexed=True).discover(time.monotonic() + 30)
     assert found == Group(("10.0.0.30", "10.0.0.29", "10.0.0.28"), 0)
 
 
-def test_a_wrong_authority_is_no_answer_and_not_trusted(job: Job, tmp_path: Path):
+def test_a_server_with_the_wrong_authority_is_not_trusted(job: Job, tmp_path: Path):
     job.permit()
     other = tmp_path / "other"
     other.mkdir()
@@ -164,5 +174,5 @@ def test_a_wrong_authority_is_no_answer_and_not_trusted(job: Job, tmp_path: Path
     (other / "ca.crt").write_bytes(base64.b64decode(made.stdout))
     server = job.server._replace(authority=other / "ca.crt")
     environ = {**ENVIRON, "JOB_NAMESPACE": job.namespace, "POD_IP": "10.0.0.9"}
-    with pytest.raises(LaunchError, match=r"gives no answer: .*CERTIFICATE_VERIFY_FAILED"):
-        ByApi(server, environ, read_settings(environ, [])).look(time.monotonic() + 1)
+    with pytest.raises(LaunchError, match=r"is not responding: .*CERTIFICATE_VERIFY_FAILED"):
+        ApiDiscovery(server, environ, read_settings(environ, [])).discover(time.monotonic() + 1)

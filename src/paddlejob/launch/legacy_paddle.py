@@ -1,4 +1,4 @@
-"""Command lines for the Paddle of the documents: `paddle pserver` and `paddle train`."""
+"""Command lines for the Paddle of the documents (2016): `paddle pserver` and `paddle train`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from paddlejob.launch.processes import Command
 from paddlejob.launch.settings import Settings
 
 COMMENT = "paddle_process_by_paddle"
-SCRIPT_SIZE = 1 << 20
+MAX_SCRIPT_BYTES = 1 << 20
 
 
-def find_paddle(path: str | None) -> str:
-    """The command `paddle` that knows `pserver`; today's wheel brings another one of that name, which does not."""
+def find_legacy_paddle(path: str | None) -> str:
+    """The `paddle` command that supports `pserver`; the command of the same name in current wheels does not."""
     found = shutil.which("paddle", path=path)
     if not found:
         return ""
     try:
         with Path(found).open("rb") as script:
-            return found if b"pserver" in script.read(SCRIPT_SIZE) else ""
+            return found if b"pserver" in script.read(MAX_SCRIPT_BYTES) else ""
     except OSError:
         return ""
 
 
-def old_ports(settings: Settings) -> range:
-    """Those of its server."""
+def legacy_ports(settings: Settings) -> range:
+    """The ports of the pod's server."""
     return range(settings.port, settings.port + settings.ports + settings.sparse_ports)
 
 
-def old_commands(paddle: str, settings: Settings, group: Group, environ: Mapping[str, str]) -> tuple[Command, Command]:
-    """The server's and the trainer's."""
+def legacy_commands(
+    paddle: str, settings: Settings, group: Group, environ: Mapping[str, str]
+) -> tuple[Command, Command]:
+    """The commands of the server and the trainer."""
     inherited = dict(environ)
     return (
         Command([paddle, "pserver", *server_flags(settings)], inherited),
@@ -52,34 +54,31 @@ def server_flags(settings: Settings) -> list[str]:
 
 
 def trainer_flags(settings: Settings, group: Group) -> list[str]:
-    """In the order of the document's log, which lacks --num_gradient_servers: that comes last."""
-    ours = [
+    """In the order of the document's log, which lacks --num_gradient_servers: that flag comes last."""
+    network = [
         f"--nics={settings.nic}",
         f"--port={settings.port}",
         f"--ports_num={settings.ports}",
         f"--comment={COMMENT}",
         f"--pservers={','.join(group.addresses)}",
     ]
-    passed_on = joined(settings.passed_on)
-    given = {flag.partition("=")[0] for flag in passed_on}
+    given = join_flags(settings.trainer_args)
+    names = {flag.partition("=")[0] for flag in given}
     sparse = [f"--ports_num_for_sparse={settings.sparse_ports}"]
-    count = [f"--trainer_count={settings.threads}"]
-    last = [
+    threads = [f"--trainer_count={settings.threads}"]
+    return [
+        *network,
+        *([] if "--ports_num_for_sparse" in names else sparse),
+        *given,
+        *([] if "--trainer_count" in names else threads),
         f"--trainer_id={group.rank}",
         f"--save_dir={settings.output}",
         f"--num_gradient_servers={settings.trainers}",
     ]
-    return [
-        *ours,
-        *([] if "--ports_num_for_sparse" in given else sparse),
-        *passed_on,
-        *([] if "--trainer_count" in given else count),
-        *last,
-    ]
 
 
-def joined(arguments: Sequence[str]) -> list[str]:
-    """`--key value` as `--key=value`; all else as it is."""
+def join_flags(arguments: Sequence[str]) -> list[str]:
+    """Write `--key value` as `--key=value`; leave everything else unchanged."""
     flags: list[str] = []
     for argument in arguments:
         if flags and not argument.startswith("--") and flags[-1].startswith("--") and "=" not in flags[-1]:

@@ -1,7 +1,7 @@
-"""DeepFM on click logs, trained with parameter servers: the same program is server and worker.
+"""DeepFM on click logs, trained with parameter servers: the same program runs as server and as worker.
 
-A factorization machine weighs every category and every pair of them; a deep network reads the same embedding.
-Nothing has to be said about which columns belong together. The tables live on the servers.
+A factorization machine weighs every category and every pair of categories; a deep network shares its embedding, so
+no feature crosses are configured by hand. The servers hold the tables.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def deepfm(inputs: ps_loop.Inputs) -> ps_loop.Variable:
 
 
 def _pairs(factors: ps_loop.Variable) -> ps_loop.Variable:
-    """The sum over all pairs of columns of the product of their vectors, without visiting each pair."""
+    """The sum of the inner products of all pairs of columns, in linear time."""
     square_of_sum = paddle.square(paddle.sum(factors, axis=1))
     sum_of_squares = paddle.sum(paddle.square(factors), axis=1)
     return 0.5 * paddle.sum(square_of_sum - sum_of_squares, axis=1, keepdim=True)

@@ -1,4 +1,4 @@
-"""A stand-in for the API server that answers by a script: what the wire carries when things go wrong."""
+"""A fake API server with scripted responses, for what can go wrong on the wire."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from paddlejob.launch.by_api import ByApi
+from paddlejob.launch.api_discovery import ApiDiscovery
 from paddlejob.launch.pods_api import ApiServer
 from paddlejob.launch.settings import read_settings
 from tests.unit.launch.documents import ENVIRON
 
 BREAKS_OFF: tuple[int, list[Any]] = (0, [])
-"""The connection ends before there is an answer."""
+"""The connection closes before a response."""
 
 
 class Plain(ApiServer):
-    """The same without TLS; the real API server is spoken to in tests/launch."""
+    """The same without TLS; tests/launch uses the real API server."""
 
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(self.host, self.port, timeout=30)
 
 
 class Script:
-    """What the server answers, one after the other; the last answer again and again."""
+    """The responses in order; the last one is repeated."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, list[Any]]] = []
         self.asked: list[dict[str, str]] = []
 
     def always(self, *pods: dict[str, Any]) -> None:
-        """These pods, and nothing ever becomes of them."""
+        """These pods, which never change."""
         self.answers = [listing(*pods), events()] * 1000
 
     def next(self) -> tuple[int, list[Any]]:
@@ -100,20 +100,17 @@ def events(*found: tuple[str, dict[str, Any]]) -> tuple[int, list[Any]]:
     return 200, [{"type": kind, "object": document} for kind, document in found]
 
 
-def refusal(status: int, message: str) -> tuple[int, list[Any]]:
+def rejection(status: int, message: str) -> tuple[int, list[Any]]:
     return status, [{"kind": "Status", "message": message}]
 
 
-def by_api(server: Plain) -> ByApi:
+def api_discovery(server: Plain) -> ApiDiscovery:
     environ = {**ENVIRON, "POD_IP": "10.0.0.9", "HOSTNAME": "a"}
-    return ByApi(server, environ, read_settings(environ, []))
+    return ApiDiscovery(server, environ, read_settings(environ, []))
 
 
-def look(finder: Any, seconds: float = 30) -> Any:
-    return finder.look(time.monotonic() + seconds)
-
-
-READY = listing(pod("a", "10.0.0.9"), pod("b", "10.0.0.10"), pod("c", "10.0.0.8"))
+def discover(discovery: Any, seconds: float = 30) -> Any:
+    return discovery.discover(time.monotonic() + seconds)
 
 
 READY = listing(pod("a", "10.0.0.9"), pod("b", "10.0.0.10"), pod("c", "10.0.0.8"))

@@ -1,1 +1,0 @@
-../wide_and_deep/process.py
