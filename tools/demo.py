@@ -1,4 +1,4 @@
-"""`make demo`: train wide & deep with two parameter servers and two workers, and say how well it went."""
+"""`make demo`: train wide & deep with two parameter servers and two workers, and report the result."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ FINAL = re.compile(r"final auc=(\S+) loss=(\S+) untrained_auc=(\S+)")
 
 def main() -> int:
     print(f"== training {FILE}: 2 parameter servers and 2 workers, real PaddlePaddle, on this machine\n", flush=True)
-    begun = time.monotonic()
+    start = time.monotonic()
     code = subprocess.run([PDJ, "run", FILE], cwd=ROOT, check=False).returncode
     if code:
-        print(f"\nThe demo did not complete. `{PDJ} why {JOB}` says why.")
+        print(f"\nThe demo did not complete. To find out why, run `{PDJ} why {JOB}`.")
         return code
-    return report(time.monotonic() - begun)
+    return report(time.monotonic() - start)
 
 
 def report(seconds: float) -> int:
     printed = subprocess.run([PDJ, "logs", JOB, "--role", "worker"], capture_output=True, text=True, check=True).stdout
     final = FINAL.search(printed)
     if not final:
-        print(f"\nThe job completed, but no worker printed a result; `{PDJ} logs {JOB}` shows what they did.")
+        print(f"\nThe job completed, but no worker printed a result. To see the logs, run `{PDJ} logs {JOB}`.")
         return 1
     auc, loss, untrained = final.groups()
     print(f"""
 == done in {seconds:.0f} s
-   what       wide & deep, click prediction, on 2 servers + 2 workers
-   how well   AUC {auc} (untrained {untrained}), loss {loss}
+   model      wide & deep, click prediction, 2 parameter servers and 2 workers
+   result     AUC {auc} (untrained {untrained}), loss {loss}
 
-   next       pdj logs {JOB} --role worker --index 0     what a worker wrote
-              pdj get {JOB}                              the job, its replicas, where their logs are
+   next       pdj logs {JOB} --role worker --index 0     the log of a worker
+              pdj get {JOB}                              the job, its replicas and the location of their logs
               pdj run deploy/examples/resnet.yaml --cpu    collective training, on the CPU
-              pdj plan {FILE}     what a cluster would get
+              pdj plan {FILE}     the objects on a cluster
    (pdj is .venv/bin/pdj)""")
     return 0
 

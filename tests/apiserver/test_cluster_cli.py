@@ -1,4 +1,4 @@
-"""The verbs on a cluster: real API server, real operator, a played kubelet, and `pdj` as a user starts it."""
+"""The verbs on a cluster: real API server, real operator, simulated kubelet, and `pdj` as a user starts it."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ async def test_a_job_is_submitted_looked_at_and_deleted(pdj: ClusterPdj, stage: 
     assert why.stdout.startswith("story is running: "), why.stdout
 
     deleted = await pdj("delete", "story", "--cluster", "-n", namespace)
-    assert deleted.stdout == "job story is deleted\n", deleted.stderr
+    assert deleted.stdout == "story deleted\n", deleted.stderr
     assert await stage.pods() == {}
     again = await pdj("get", "story", "--cluster", "-n", namespace)
     assert (again.returncode, again.stderr) == (
         2,
-        f"pdj: there is no job story in namespace {namespace}; there is none yet (`pdj submit FILE` starts one)\n",
+        f"pdj: job story not found in namespace {namespace}; start one with `pdj submit FILE`\n",
     )
 
 
@@ -67,16 +67,15 @@ async def test_a_job_is_suspended_scaled_and_resumed(pdj: ClusterPdj, stage: Ope
     await pdj("submit", pdj.write(job(namespace, workers=2)))
     await stage.until(phase="Running")
 
-    refused = await pdj("scale", "story", "3", *where)
-    assert refused.returncode == 2
-    assert "elastic" in refused.stderr
+    rejected = await pdj("scale", "story", "3", *where)
+    assert rejected.returncode == 2
+    assert "elastic" in rejected.stderr
 
     done = await pdj("suspend", "story", *where)
-    assert done.stdout == (f"job story is suspended; `pdj resume story --cluster -n {namespace}` lets it go on\n"), (
-        done.stderr
-    )
+    resume = f"pdj resume story --cluster -n {namespace}"
+    assert done.stdout == f"story suspended; run `{resume}` to continue\n", done.stderr
     await stage.until(phase="Suspended")
-    assert (await pdj("scale", "story", "3", *where)).stdout == "job story now wants 3 workers\n"
+    assert (await pdj("scale", "story", "3", *where)).stdout == "story scaled to 3 workers\n"
     assert (await pdj("resume", "story", *where)).returncode == 0
     await stage.until(phase="Running", worker_ready="3/3")
 
@@ -90,15 +89,15 @@ async def test_a_job_that_failed_says_why_on_a_cluster_too(
     await stage.until(phase="Failed")
 
     why = await pdj("why", "story", "--cluster", "-n", namespace)
-    assert why.stdout.startswith("story is failed: "), why.stdout
-    assert "What happened:" in why.stdout
-    assert "the Python that ran this lacks the module pandas" in why.stdout
+    assert why.stdout.startswith("story failed: "), why.stdout
+    assert "Events:" in why.stdout
+    assert "The Python that ran the job has no module pandas" in why.stdout
     assert f"pdj logs story --role worker --index 1 --cluster -n {namespace}" in why.stdout
     changed = await pdj("suspend", "story", "--cluster", "-n", namespace)
     assert "job story has ended (Failed) and cannot be changed" in changed.stderr
 
 
-async def test_submit_waits_and_its_exit_status_tells_how_the_job_ended(
+async def test_submit_waits_and_its_exit_status_shows_how_the_job_ended(
     pdj: ClusterPdj, stage: OperatorStage, namespace: str
 ) -> None:
     waiting = asyncio.create_task(pdj("submit", "--wait", pdj.write(job(namespace, workers=1))))
@@ -116,19 +115,19 @@ async def test_submit_waits_and_its_exit_status_tells_how_the_job_ended(
     await second.until(phase="Running")
     await second.exit("second-worker-0", 3)
     done = await waiting
-    assert (done.returncode, "pdj: job second failed: " in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, "pdj: second failed: " in done.stderr) == (1, True), done.stderr
 
 
-async def test_a_name_that_is_taken_is_said_with_what_to_do(pdj: ClusterPdj, admin: Client, namespace: str) -> None:
+async def test_a_name_in_use_is_reported_with_its_remedy(pdj: ClusterPdj, admin: Client, namespace: str) -> None:
     file = pdj.write(job(namespace))
     assert (await pdj("submit", file)).returncode == 0
     twice = await pdj("submit", file)
     assert twice.returncode == 1
-    assert f"job story in namespace {namespace} is there already" in twice.stderr
+    assert f"job story in namespace {namespace} already exists" in twice.stderr
     assert f"pdj delete story --cluster -n {namespace}" in twice.stderr
 
 
-async def test_all_faults_of_all_files_are_told_and_nothing_is_sent(
+async def test_all_errors_in_all_files_are_reported_and_nothing_is_sent(
     pdj: ClusterPdj, admin: Client, namespace: str
 ) -> None:
     bad = job(namespace, workers=2)
@@ -138,14 +137,14 @@ async def test_all_faults_of_all_files_are_told_and_nothing_is_sent(
     second = pdj.write({"kind": "ConfigMap"}, name="second.yaml")
     done = await pdj("submit", first, second, "missing.yaml")
     assert done.returncode == 2
-    for words in (
+    for message in (
         "spec.worker.replicas: is 0",
         "spec.intranet: is",
         "second.yaml: apiVersion: is missing",
-        "second.yaml: holds no PaddleJob",
-        "missing.yaml: there is no such file",
+        "second.yaml: contains no PaddleJob",
+        "missing.yaml: no such file",
     ):
-        assert words in done.stderr, done.stderr
+        assert message in done.stderr, done.stderr
     assert await admin.list(PERSISTENT_VOLUME_CLAIMS, namespace) == []
 
 
@@ -164,24 +163,24 @@ async def test_other_objects_of_a_file_come_before_the_job_and_may_be_there_alre
     assert f"job story in namespace {namespace}: created" in again.stdout
 
 
-async def test_what_the_cluster_does_not_have_is_said_before_anything_is_created(
+async def test_a_kind_that_the_cluster_lacks_is_reported_before_anything_is_created(
     pdj: ClusterPdj, admin: Client, namespace: str
 ) -> None:
     group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "story"}}
     done = await pdj("submit", "-n", namespace, pdj.write(job(namespace), claim("data"), group))
     assert done.returncode == 1
-    assert "the cluster has no PodGroup of scheduling.volcano.sh/v1beta1; install Volcano" in done.stderr
+    assert "the cluster has no PodGroup in scheduling.volcano.sh/v1beta1; install Volcano" in done.stderr
     assert await admin.list(PERSISTENT_VOLUME_CLAIMS, namespace) == []
 
 
-async def test_a_refusal_by_the_server_leaves_nothing_behind(pdj: ClusterPdj, admin: Client, namespace: str) -> None:
+async def test_a_rejection_by_the_server_leaves_nothing_behind(pdj: ClusterPdj, admin: Client, namespace: str) -> None:
     impossible = claim("data")
     impossible["spec"]["resources"]["requests"]["storage"] = "-1Gi"
     missing = job("nowhere-at-all")
     done = await pdj("submit", pdj.write(claim("fine", namespace), impossible | {}, missing))
     assert done.returncode == 1
     assert "must be greater than zero" in done.stderr
-    assert "`kubectl create namespace nowhere-at-all` makes it" in done.stderr
+    assert "create it with `kubectl create namespace nowhere-at-all`" in done.stderr
     assert await admin.list(PERSISTENT_VOLUME_CLAIMS, namespace) == []
 
 
@@ -219,7 +218,7 @@ async def test_a_user_of_one_namespace_lists_and_submits_there(
     assert "cannot delete resource" in deleted.stderr
     health = await ada("doctor", "--cluster")
     assert health.returncode == 1
-    assert "you may not change jobs, delete jobs, see pods, read logs, see events" in health.stdout
+    assert "you may not change jobs, delete jobs, list pods, read logs, list events" in health.stdout
 
 
 def test_as_a_plugin_of_kubectl_the_cluster_is_the_default(pdj: ClusterPdj, namespace: str) -> None:
@@ -229,21 +228,21 @@ def test_as_a_plugin_of_kubectl_the_cluster_is_the_default(pdj: ClusterPdj, name
     usage = pdj.plugin("get", "--help")
     assert "Usage: kubectl pdj get" in usage.stdout
     here = pdj.run("list", "-n", namespace)
-    assert "no jobs; `pdj run FILE` starts one" in here.stderr
+    assert "No jobs found; start one with `pdj run FILE`." in here.stderr
 
 
-async def test_logs_that_are_not_there_yet_are_said(pdj: ClusterPdj, stage: OperatorStage, namespace: str) -> None:
+async def test_logs_that_do_not_exist_yet_are_reported(pdj: ClusterPdj, stage: OperatorStage, namespace: str) -> None:
     stage.kubelet.hold |= {"story-worker-0", "story-worker-1"}
     await pdj("submit", pdj.write(job(namespace)))
     await stage.until(phase="Pending", attempt=1)
     done = await pdj("logs", "story", "--cluster", "-n", namespace)
     assert (done.returncode, done.stderr) == (
         2,
-        "pdj: job story has no such log; `pdj get story` lists its replicas\n",
+        "pdj: job story has no such log; list its replicas with `pdj get story`\n",
     )
 
 
-async def test_an_image_of_the_operator_that_cannot_be_pulled_is_said(pdj: ClusterPdj, admin: Client) -> None:
+async def test_an_operator_image_that_cannot_be_pulled_is_reported(pdj: ClusterPdj, admin: Client) -> None:
     """There are no nodes here; the pod's status is what a kubelet writes in that case."""
     installing = asyncio.create_task(pdj("install", "--image", "example/none:1", "--timeout", "20"))
     try:
@@ -256,7 +255,7 @@ async def test_an_image_of_the_operator_that_cannot_be_pulled_is_said(pdj: Clust
     finally:
         await pdj("install", "--no-wait")
     assert done.returncode == 1
-    assert f"pod {name}: ImagePullBackOff: the image example/none:1 cannot be pulled" in done.stderr
+    assert f"pod {name}: ImagePullBackOff: cannot pull the image example/none:1" in done.stderr
     assert "--image" in done.stderr
 
 
@@ -269,7 +268,7 @@ async def _pod_with_image(admin: Client, image: str) -> str:
     raise AssertionError("no pod was made")
 
 
-def test_a_context_that_is_not_there_is_said(pdj: ClusterPdj) -> None:
+def test_an_unknown_context_is_reported(pdj: ClusterPdj) -> None:
     done = pdj.run("list", "--context", "moon")
     assert done.returncode == 1
     assert "moon" in done.stderr

@@ -42,25 +42,25 @@ def job_file(pdj: ClusterPdj, namespace: str) -> str:
     return pdj.write(made)
 
 
-def held(plane: ControlPlane, *words: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(plane.kubectl("get", *words, "-o", "json").stdout)
+def held(plane: ControlPlane, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(plane.kubectl("get", *arguments, "-o", "json").stdout)
     return found
 
 
-def verdicts(pdj: ClusterPdj, *words: str) -> dict[str, str]:
-    found = json.loads(pdj.run("doctor", "--cluster", "-o", "json", *words).stdout)
+def verdicts(pdj: ClusterPdj, *arguments: str) -> dict[str, str]:
+    found = json.loads(pdj.run("doctor", "--cluster", "-o", "json", *arguments).stdout)
     return {one["what"]: one["verdict"] for one in found}
 
 
 def test_from_nothing_to_an_operator_and_back(pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str) -> None:
     early = pdj.run("submit", job_file(pdj, kwok_namespace))
     assert early.returncode == 1
-    assert "`pdj install --cluster` installs it with the operator" in early.stderr
+    assert "install it and the operator with `pdj install --cluster`" in early.stderr
     assert {"PaddleJob": "change", "operator": "change"}.items() <= verdicts(pdj).items()
 
     done = pdj.run("install")
     assert done.returncode == 0, done.stderr
-    assert "the operator works and watches all namespaces; next: `pdj submit FILE`" in done.stdout
+    assert "The operator is ready and watches all namespaces; next: `pdj submit FILE`" in done.stdout
     assert held(plane, *DEPLOYMENT)["status"]["availableReplicas"] == 1
     assert set(verdicts(pdj, "-n", kwok_namespace).values()) <= {"good", "note"}
 
@@ -74,9 +74,9 @@ def test_from_nothing_to_an_operator_and_back(pdj: ClusterPdj, plane: ControlPla
 
     asked = pdj.run("uninstall")
     assert asked.returncode == 2
-    assert f"1 PaddleJobs with all their pods and logs (1 have not ended): 1 in {kwok_namespace}" in asked.stderr
-    assert "1 volume claims in namespace paddle-system, and what they hold: dataset" in asked.stderr
-    assert "say --yes" in asked.stderr
+    assert f"deletes 1 PaddleJob (1 unfinished) with all pods and logs: 1 in {kwok_namespace}" in asked.stderr
+    assert "deletes 1 persistent volume claim in namespace paddle-system with all data: dataset" in asked.stderr
+    assert "confirm with --yes" in asked.stderr
     assert held(plane, *DEPLOYMENT)
 
     gone = pdj.run("uninstall", "--yes")
@@ -85,7 +85,7 @@ def test_from_nothing_to_an_operator_and_back(pdj: ClusterPdj, plane: ControlPla
         assert plane.kubectl("get", *kind.split(), check=False).returncode == 1
     left = plane.kubectl("get", "clusterrole,clusterrolebinding", "-l", "app.kubernetes.io/name=paddlejob").stdout
     assert left == ""
-    assert "nothing was installed" in pdj.run("uninstall", "--yes").stdout
+    assert "No operator is installed" in pdj.run("uninstall", "--yes").stdout
 
 
 def test_installing_again_brings_a_new_version_and_leaves_jobs_alone(
@@ -107,7 +107,7 @@ def test_installing_again_brings_a_new_version_and_leaves_jobs_alone(
     assert after["metadata"] == before["metadata"]
 
     kept = pdj.run("uninstall", "--yes", "--keep-jobs")
-    assert "the definition of PaddleJob and all jobs stay" in kept.stderr
+    assert "keeps the PaddleJob CRD and all jobs" in kept.stderr
     assert held(plane, "pdj", "story", "-n", kwok_namespace)["metadata"]["uid"] == before["metadata"]["uid"]
 
 
@@ -116,7 +116,7 @@ def test_for_one_namespace_the_operator_gets_rights_there_only(
     pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
 ) -> None:
     missing = pdj.run("install", "--watch", "nowhere")
-    assert (missing.returncode, "there is no namespace nowhere" in missing.stderr) == (2, True)
+    assert (missing.returncode, "namespace nowhere not found" in missing.stderr) == (2, True)
 
     assert pdj.run("install").returncode == 0
     assert pdj.run("install", "--watch", kwok_namespace).returncode == 0
@@ -133,10 +133,10 @@ def test_for_one_namespace_the_operator_gets_rights_there_only(
 
     second = pdj.run("install", "-n", "tools", "--watch", kwok_namespace)
     assert second.returncode == 1
-    assert "two would work on the same jobs" in second.stderr
+    assert "two operators must not manage the same jobs" in second.stderr
     third = pdj.run("install", "-n", "tools", "--watch", "default")
     assert third.returncode == 0, third.stderr
-    assert "all jobs stay: another operator is there" in pdj.run("uninstall", "--yes", "-n", "tools").stderr
+    assert "all jobs because another operator is installed" in pdj.run("uninstall", "--yes", "-n", "tools").stderr
 
 
 @pytest.mark.full
@@ -151,17 +151,19 @@ def test_a_namespace_that_holds_other_things_is_used_and_kept(
 
 
 @pytest.mark.full
-def test_why_the_operator_does_not_start_is_said(pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str) -> None:
+def test_the_reason_why_the_operator_does_not_start_is_reported(
+    pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
+) -> None:
     plane.kubectl("create", "quota", "none", "--hard=pods=0", "-n", kwok_namespace)
     done = pdj.run("install", "-n", kwok_namespace, "--watch", kwok_namespace, "--timeout", "5")
     assert done.returncode == 1
-    assert "its pods are refused: " in done.stderr
+    assert "the API server rejects its pods: " in done.stderr
     assert "exceeded quota: none" in done.stderr
     assert pdj.run("doctor", "--cluster", "-n", kwok_namespace).returncode == 1
     pdj.run("uninstall", "-n", kwok_namespace, "--yes")
 
 
-def test_webhooks_that_volcano_left_behind_are_noticed_with_the_commands_that_remove_them(
+def test_webhooks_left_behind_by_volcano_are_reported_with_the_commands_that_delete_them(
     pdj: ClusterPdj, plane: ControlPlane
 ) -> None:
     for kind, verb in (("ValidatingWebhookConfiguration", "validate"), ("MutatingWebhookConfiguration", "mutate")):
@@ -203,7 +205,7 @@ def test_what_helm_installed_is_left_to_helm(pdj: ClusterPdj, plane: ControlPlan
         for verb in ("install", "uninstall"):
             refused = pdj.run(verb)
             assert refused.returncode != 0
-            assert "is of Helm's release training" in refused.stderr
+            assert "belongs to the Helm release training" in refused.stderr
     finally:
         subprocess.run([*helm, "uninstall", "training", "--wait"], env=pdj.environment, check=True)
     assert plane.kubectl("get", "namespace", "paddle-system", check=False).returncode == 1

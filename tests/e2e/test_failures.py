@@ -146,7 +146,7 @@ def test_logs_are_followed_over_a_connection_that_breaks(operator: Cluster, clus
         done = followed.result()
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [f"line {n}" for n in range(1, 61)]
-    assert "waiting for it" in done.stderr
+    assert "retrying" in done.stderr
 
 
 @pytest.mark.full

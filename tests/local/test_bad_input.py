@@ -24,7 +24,7 @@ def refused(pdj: Pdj, *arguments: str, code: int = 2) -> str:
 
 
 def test_a_missing_file(pdj: Pdj):
-    assert "absent.yaml: there is no such file" in refused(pdj, "absent.yaml")
+    assert "absent.yaml: no such file" in refused(pdj, "absent.yaml")
 
 
 def test_a_directory(pdj: Pdj):
@@ -38,7 +38,7 @@ def test_yaml_that_does_not_parse_is_shown_by_line_and_column(pdj: Pdj):
 
 def test_a_file_without_a_job(pdj: Pdj):
     (pdj.folder / "pod.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
-    assert "holds no PaddleJob" in refused(pdj, "pod.yaml")
+    assert "contains no PaddleJob" in refused(pdj, "pod.yaml")
 
 
 def test_every_fault_of_a_job_at_once(pdj: Pdj):
@@ -75,12 +75,12 @@ def test_a_volume_option_that_names_no_directory(pdj: Pdj):
 def test_a_volume_option_that_no_job_has(pdj: Pdj):
     pod = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "efsvol"}}]}
     told = refused(pdj, "--volume", f"efsvl={pdj.folder}", pdj.write(command=["true"], pod=pod))
-    assert "--volume efsvl: there is no claim of that name; there are efsvol" in told
+    assert "--volume efsvl: no volume claim has this name; the job has: efsvol" in told
 
 
 def test_an_image_option_that_no_container_has(pdj: Pdj):
     told = refused(pdj, "--image", f"other={pdj.folder}", pdj.write(command=["true"]))
-    assert "--image other: no container has that image; there are program" in told
+    assert "--image other: no container uses this image; the job has: program" in told
 
 
 def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pdj):
@@ -109,10 +109,10 @@ def test_a_python_without_paddle(pdj: Pdj):
 
 def test_a_job_that_is_not_there(pdj: Pdj):
     for verb in (["get"], ["logs"], ["why"], ["delete"], ["suspend"], ["resume"]):
-        done = pdj(*verb, "nobody")
+        done = pdj(*verb, "absent")
         assert done.returncode == 2
-        assert "there is no job nobody" in done.stderr
-    assert "there is no job nobody" in pdj("scale", "nobody", "3").stderr
+        assert "job absent not found" in done.stderr
+    assert "job absent not found" in pdj("scale", "absent", "3").stderr
 
 
 def test_a_job_that_is_not_elastic_is_not_scaled(pdj: Pdj):

@@ -93,7 +93,7 @@ def test_config_maps_and_secrets_of_the_same_file_are_files_and_variables(pdj: P
     done = pdj("run", str(file))
     assert done.returncode == 0, done.stderr
     assert pdj.log("job", "worker-0") == "0.1\nabc 0.1 /$(lr)/$(nothing)\n"
-    assert "not needed on one machine: PodGroup job" in done.stderr
+    assert "not used on a single machine: PodGroup job" in done.stderr
 
 
 def test_an_image_stands_for_a_directory_that_the_user_names(pdj: Pdj):

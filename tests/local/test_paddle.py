@@ -67,7 +67,7 @@ def test_a_document_for_gpus_trains_on_the_cpu_with_the_flag(pdj: Pdj):
     pdj.environment |= {"EPOCHS": "1", "SAMPLES": "2000"}
     done = pdj("run", "--cpu", str(DOCUMENTS / "wide_and_deep_gpu.yaml"), timeout=LONG)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "left out for --cpu: worker: nvidia.com/gpu 1" in done.stderr
+    assert "ignored because of --cpu: worker: nvidia.com/gpu 1" in done.stderr
     assert "auc" in trained(pdj, "wide-ande-deep")
 
 
@@ -83,4 +83,4 @@ def test_the_other_documents_train_all_at_once(pdj: Pdj):
     assert "auc" in trained(pdj, "wide-ande-deep")
     assert "accuracy" in trained(pdj, "resnet")
     assert [pdj.status(name).restarts for name in ("paddlejob-demo-1", "wide-ande-deep", "resnet")] == [0, 0, 0]
-    assert "not needed on one machine: PodGroup wide-ande-deep" in done.stderr
+    assert "not used on a single machine: PodGroup wide-ande-deep" in done.stderr

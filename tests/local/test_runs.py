@@ -199,8 +199,8 @@ def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_goes_on(pdj: Pdj):
     assert "status 1" in done.stdout, done
     assert "the disk is full" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "free some room" in done.stdout
-    assert "job job is deleted" in done.stdout, "which makes room"
+    assert "Free some space" in done.stdout
+    assert "job deleted" in done.stdout, "which makes room"
 
 
 def test_a_job_with_no_time_to_live_is_still_told_of(pdj: Pdj):
@@ -231,7 +231,7 @@ def test_a_job_that_begins_anew_instead_of_going_on_is_noted(pdj: Pdj):
     assert pdj("suspend", "job").returncode == 0
     pdj.until("job", phase="Suspended")
     again = pdj("run", "-d", file)
-    assert "`pdj resume job` would have let it go on" in again.stderr
+    assert "to continue it instead, use `pdj resume job`" in again.stderr
     assert pdj("delete", "job").returncode == 0
 
 

@@ -1,1 +1,1 @@
-"""The command `pdj`: one file per verb. Heavy imports stay inside the verbs; errors are caught once, in main."""
+"""The `pdj` command: verbs/ declares the commands, the other packages do their work, main catches every error once."""

@@ -1,8 +1,10 @@
-"""Options that several verbs share, spelled once."""
+"""Options that several verbs share, and the rule that selects the target of a command."""
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,8 +17,31 @@ class Output(StrEnum):
     yaml = "yaml"
 
 
-JobName = Annotated[str, typer.Argument(help="The job's name.", metavar="JOB")]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The job's namespace.")]
-Cluster = Annotated[bool, typer.Option("--cluster", help="On the cluster of the current context, not here.")]
-Context = Annotated[str, typer.Option("--context", help="On the cluster of this context of the kubeconfig.")]
-Format = Annotated[Output, typer.Option("--output", "-o", help="How to print it.")]
+JobName = Annotated[str, typer.Argument(help="Name of the job.", metavar="JOB")]
+JobFiles = Annotated[list[str], typer.Argument(help="Job files; - reads standard input.", metavar="FILE")]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the job.", metavar="NAMESPACE")]
+Format = Annotated[
+    Output, typer.Option("--output", "-o", help="Output format: table, wide, json or yaml.", metavar="FORMAT")
+]
+Python = Annotated[
+    str, typer.Option(help="Python to train with. Defaults to that of the active environment.", metavar="PATH")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the objects without sending them.")]
+
+Cluster = Annotated[
+    bool, typer.Option("--cluster", help="Use the cluster of the current kubeconfig context instead of this machine.")
+]
+Context = Annotated[str, typer.Option("--context", help="Use the cluster of this kubeconfig context.", metavar="NAME")]
+HiddenCluster = Annotated[bool, typer.Option("--cluster", hidden=True)]
+"""Accepted by verbs that always talk to a cluster."""
+
+
+def is_plugin() -> bool:
+    """Whether kubectl started pdj as its plugin."""
+    return Path(sys.argv[0]).name in ("kubectl-pdj", "kubectl-pdj.exe")
+
+
+def selects_cluster(cluster: bool, context: str) -> bool:
+    """Whether a command talks to a cluster; as a kubectl plugin it always does."""
+    return cluster or bool(context) or is_plugin()

@@ -1,4 +1,4 @@
-"""`pdj doctor` on this machine: what it finds is true, and what is wrong comes with what to change."""
+"""`pdj doctor`: the checks report the facts, and every problem comes with its remedy."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cli.doctor.check import Verdict
 from paddlejob.cli.doctor import machine as machine_checks
+from paddlejob.cli.doctor.check import Verdict
 
 
-def doctor(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "paddlejob", "doctor", *words]
+def doctor(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "paddlejob", "doctor", *arguments]
     return subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=240, check=False
     )
 
 
-def test_every_check_is_told_as_json_and_the_exit_status_follows_from_them(tmp_path: Path) -> None:
+def test_json_holds_every_check_and_the_exit_status_follows_from_them(tmp_path: Path) -> None:
     done = doctor("-o", "json", PADDLEJOB_STATE=str(tmp_path))
     found = {one["what"]: one for one in json.loads(done.stdout)}
     assert {"python", "paddle", "parameter server", "GPUs", "memory", "disk", "ports", "mounts"} <= set(found)
@@ -31,63 +31,63 @@ def test_every_check_is_told_as_json_and_the_exit_status_follows_from_them(tmp_p
     assert str(tmp_path) in found["disk"]["found"]
 
 
-def test_a_python_without_paddle_is_said_with_how_to_install_it(tmp_path: Path) -> None:
+def test_a_python_without_paddle_is_reported_with_how_to_install_it(tmp_path: Path) -> None:
     bare = tmp_path / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True)
-    asked = machine_checks.ask_python(str(bare))
-    check = machine_checks.check_paddle(asked)
-    assert (check.verdict, check.found) == (Verdict.CHANGE, "is not installed")
+    facts = machine_checks.probe_python(str(bare))
+    check = machine_checks.check_paddle(facts)
+    assert (check.verdict, check.found) == (Verdict.CHANGE, "not installed")
     assert "pip install 'paddlejob[paddle]'" in check.advice
-    assert machine_checks.check_python(str(bare), asked).verdict is Verdict.GOOD
+    assert machine_checks.check_python(str(bare), facts).verdict is Verdict.GOOD
 
 
-def test_a_paddle_that_cannot_be_imported_is_told_with_its_own_words(tmp_path: Path) -> None:
+def test_a_paddle_that_cannot_be_imported_is_reported_with_its_error(tmp_path: Path) -> None:
     (tmp_path / "paddle.py").write_text("raise ImportError('libgomp.so.1: cannot open shared object file')\n")
     script = tmp_path / "python"
     script.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
     script.chmod(0o755)
-    check = machine_checks.check_paddle(machine_checks.ask_python(str(script)))
+    check = machine_checks.check_paddle(machine_checks.probe_python(str(script)))
     assert check.verdict is Verdict.CHANGE
     assert "libgomp.so.1: cannot open shared object file" in check.found
 
 
-def test_a_paddle_without_parameter_servers_is_a_note_that_names_one_with(tmp_path: Path) -> None:
+def test_a_paddle_without_parameter_servers_is_a_note_that_names_a_version_with_them(tmp_path: Path) -> None:
     check = machine_checks.check_parameter_server({"paddle": "3.3.1", "ps": False})
     assert check.verdict is Verdict.NOTE
     assert "2.6.2" in check.advice
 
 
-def test_a_program_that_does_not_exist_is_no_python() -> None:
-    asked = machine_checks.ask_python("/no/such/python")
-    assert machine_checks.check_python("/no/such/python", asked).verdict is Verdict.CHANGE
+def test_a_program_that_does_not_exist_is_not_a_python() -> None:
+    facts = machine_checks.probe_python("/no/such/python")
+    assert machine_checks.check_python("/no/such/python", facts).verdict is Verdict.CHANGE
 
 
-def test_a_port_that_somebody_holds_on_every_address_is_noticed() -> None:
+def test_a_port_in_use_on_every_address_is_reported() -> None:
     with socket.socket() as taken:
         try:
             taken.bind(("0.0.0.0", 2390))
         except OSError:
-            pytest.skip("port 2390 is used by somebody else")
+            pytest.skip("port 2390 is already in use")
         check = machine_checks.check_addresses()
     assert check.verdict is Verdict.CHANGE
     assert "Address already in use" in check.found
 
 
-def test_a_state_directory_that_cannot_be_used_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_directory_that_is_not_writable_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PADDLEJOB_STATE", str(tmp_path / "new"))
     assert machine_checks.check_disk().verdict is Verdict.GOOD
     monkeypatch.setenv("PADDLEJOB_STATE", "/proc/state")
     assert machine_checks.check_disk().verdict is Verdict.CHANGE
 
 
-def test_without_a_kubeconfig_the_cluster_is_what_must_be_changed(tmp_path: Path) -> None:
+def test_without_a_kubeconfig_the_cluster_needs_changes(tmp_path: Path) -> None:
     done = doctor("--cluster", KUBECONFIG=str(tmp_path / "none"), HOME=str(tmp_path), KUBERNETES_SERVICE_HOST="")
     assert done.returncode == 1
     assert "no such file" in done.stdout
-    assert "To change:" in done.stdout
+    assert "Changes needed:" in done.stdout
 
 
-def test_a_cluster_that_does_not_answer_is_said_in_the_table(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_answer_is_reported_in_the_table(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A starting file is a good job of the mode that was asked for, and nothing is written over by accident."""
+"""A starter file is a valid job of the chosen mode, and no file is overwritten by accident."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import pytest
 
 from paddlejob.api.documents import documents
 from paddlejob.api.validate import parse
-from paddlejob.cli.starter_files import STARTS, starting_file
+from paddlejob.cli.verbs.init import STARTERS, starter_file
 from paddlejob.errors import InvalidJob
 
 
 @pytest.mark.parametrize(
-    ("mode", "meant"), [("ps", "PS"), ("collective", "Collective"), ("single", "Single"), ("heter", "Heter")]
+    ("mode", "expected"), [("ps", "PS"), ("collective", "Collective"), ("single", "Single"), ("heter", "Heter")]
 )
-def test_each_mode(mode: str, meant: str):
-    job = parse(documents(starting_file(mode), "x")[0])
-    assert job.mode == meant
-    assert job.name == STARTS[mode].name
+def test_each_mode(mode: str, expected: str):
+    job = parse(documents(starter_file(mode), "x")[0])
+    assert job.mode == expected
+    assert job.name == STARTERS[mode].name
 
 
-@pytest.mark.parametrize("mode", STARTS)
+@pytest.mark.parametrize("mode", STARTERS)
 def test_every_container_has_a_command_or_one_to_uncomment(mode: str):
-    text = starting_file(mode).replace("# command:", "command:")
+    text = starter_file(mode).replace("# command:", "command:")
     job = parse(documents(text, "x")[0])
     containers = [spec.template["spec"]["containers"][0] for spec in job.spec.roles.values()]
     assert [one["command"][0] for one in containers] == ["python"] * len(containers)
 
 
-def test_a_name_that_no_job_may_have():
+def test_an_invalid_name_is_rejected():
     with pytest.raises(InvalidJob, match=r"metadata\.name"):
-        starting_file("ps", "Not_A_Name")
+        starter_file("ps", "Not_A_Name")
 
 
 def test_the_file_is_written_once(tmp_path: Path):
@@ -44,5 +44,5 @@ def test_the_file_is_written_once(tmp_path: Path):
     assert init().returncode == 0
     assert "name: mine" in (tmp_path / "job.yaml").read_text()
     again = init()
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
     assert init("--force").returncode == 0

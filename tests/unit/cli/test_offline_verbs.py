@@ -19,27 +19,27 @@ def pdj(*arguments: str, input: str | None = None) -> subprocess.CompletedProces
     )
 
 
-def test_good_files_are_said_to_be_good():
+def test_valid_files_are_reported_with_their_jobs():
     done = pdj("validate", EXAMPLE, "deploy/examples/resnet.yaml")
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        f"{EXAMPLE}: good (wide-ande-deep)",
-        "deploy/examples/resnet.yaml: good (resnet)",
+        f"{EXAMPLE}: valid (wide-ande-deep)",
+        "deploy/examples/resnet.yaml: valid (resnet)",
     ]
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
-        ("no/such.yaml", "there is no such file"),
+        ("no/such.yaml", "no such file"),
         ("deploy", "is a directory"),
-        ("deploy/v1/crd.yaml", "holds no PaddleJob"),
+        ("deploy/v1/crd.yaml", "contains no PaddleJob"),
     ],
 )
-def test_bad_input_is_one_line_and_no_traceback(name: str, words: str):
+def test_bad_input_is_one_line_and_no_traceback(name: str, message: str):
     done = pdj("validate", name)
     assert done.returncode == 2
-    assert words in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -51,7 +51,7 @@ def test_all_faults_of_all_files_are_listed():
     assert len(done.stderr.splitlines()) == 4, done.stderr
 
 
-def test_the_plan_shows_the_very_objects():
+def test_the_plan_shows_the_objects_that_would_be_created():
     done = pdj("plan", EXAMPLE)
     objects = list(yaml.safe_load_all(done.stdout))
     kinds = [one["kind"] for one in objects]
@@ -66,7 +66,7 @@ def test_the_plan_for_this_machine_has_loopback_addresses():
     assert data["PADDLE_TRAINER_ENDPOINTS"].startswith("127.")
 
 
-def test_a_plan_for_no_engine_that_there_is():
+def test_an_unknown_engine_is_rejected():
     done = pdj("plan", EXAMPLE, "--engine", "slurm")
     assert (done.returncode, "use kubernetes or local" in done.stderr) == (2, True)
 

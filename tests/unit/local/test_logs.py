@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cli.tails import last_lines
+from paddlejob.cli.output.log_tail import last_lines
 from paddlejob.cli.targets.target import LogChoice
 from paddlejob.errors import BadInput
 from paddlejob.local.logs import follow_logs

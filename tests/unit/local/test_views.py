@@ -1,4 +1,4 @@
-"""How jobs look to people."""
+"""How pdj prints jobs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 from rich.console import Console
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.explain import explain
-from paddlejob.cli.humanize import duration
 from paddlejob.cli.options import Output
-from paddlejob.cli.output import documents, job_page, job_table
-from paddlejob.cli.run.live import picture
+from paddlejob.cli.output.explain import explain
+from paddlejob.cli.output.formats import as_list, machine_readable
+from paddlejob.cli.output.humanize import duration
+from paddlejob.cli.output.tables import job_page, job_table
+from paddlejob.cli.run.live import render
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from tests.support.builders import document
 
@@ -59,27 +60,28 @@ def test_a_page_shows_replicas_servers_first():
 
 def test_json_and_yaml_hold_the_whole_object():
     seen = view("Running")
-    assert json.loads(documents([seen.document], Output.json, many=False)) == seen.document
-    assert documents([seen.document], Output.yaml, many=True).startswith("apiVersion: v1\nkind: List")
+    assert json.loads(machine_readable(seen.document, Output.json) or "") == seen.document
+    printed = machine_readable(as_list([seen.document]), Output.yaml) or ""
+    assert printed.startswith("apiVersion: v1\nkind: List")
 
 
-def test_why_a_job_failed_is_told_with_its_last_lines_and_a_hint(tmp_path: Path):
+def test_why_explains_a_failure_with_the_last_lines_of_the_log_and_a_hint(tmp_path: Path):
     log = tmp_path / "worker.log"
     log.write_text("ModuleNotFoundError: No module named 'paddle'\n")
     failed = PodView("mnist-worker-1", "worker", 1, "Failed", exit_code=1, log=str(log))
-    told = explain(view("Failed", [failed], reason="BackoffLimitExceeded", message="failed 4 times", restarts=3))
-    assert "BackoffLimitExceeded: failed 4 times" in told
-    assert "ProgramFailed: mnist-worker-1 failed" in told
-    assert "No module named 'paddle'" in told
-    assert "pip install 'paddlejob[paddle]'" in told
-    assert "pdj logs mnist --role worker --index 1" in told
+    text = explain(view("Failed", [failed], reason="BackoffLimitExceeded", message="failed 4 times", restarts=3))
+    assert "BackoffLimitExceeded: failed 4 times" in text
+    assert "ProgramFailed: mnist-worker-1 failed" in text
+    assert "No module named 'paddle'" in text
+    assert "pip install 'paddlejob[paddle]'" in text
+    assert "pdj logs mnist --role worker --index 1" in text
 
 
 def test_a_completed_job_needs_no_advice():
-    told = explain(view("Completed", reason="Completed", message="all 2 workers succeeded", restarts=1))
-    assert "all 2 workers succeeded" in told
-    assert "1 restart" in told
-    assert "Next" not in told
+    text = explain(view("Completed", reason="Completed", message="all 2 workers succeeded", restarts=1))
+    assert "all 2 workers succeeded" in text
+    assert "1 restart" in text
+    assert "Next" not in text
 
 
 def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
@@ -87,7 +89,7 @@ def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
     log.write_text("epoch 1 loss=0.5\n")
     pods = [PodView(f"mnist-worker-{n}", "worker", n, "Running", log=str(log)) for n in range(40)]
     console = Console(record=True, width=100, file=(tmp_path / "screen").open("w"))
-    console.print(picture(view("Running", pods, message="all pods train", restarts=2)))
+    console.print(render(view("Running", pods, message="all pods train", restarts=2)))
     screen = console.export_text()
     assert "Running" in screen
     assert "2 restarts" in screen
@@ -95,18 +97,18 @@ def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
     assert "epoch 1 loss=0.5" in screen
 
 
-def test_the_replica_that_failed_is_told_of_not_the_one_that_was_ended_with_it(tmp_path: Path):
+def test_why_shows_the_replica_that_failed_and_not_one_that_was_stopped_with_it(tmp_path: Path):
     pods = []
     for index in (0, 1):
         log = tmp_path / str(index)
-        log.write_text(f"words of {index}\n")
+        log.write_text(f"output of {index}\n")
         pods.append(PodView(f"mnist-worker-{index}", "worker", index, "Failed", exit_code=1, log=str(log)))
-    told = explain(view("Failed", pods, reason="BackoffLimitExceeded", message="mnist-worker-1 failed with status 1"))
-    assert "words of 1" in told
-    assert "words of 0" not in told
-    assert "--role worker --index 1" in told
+    text = explain(view("Failed", pods, reason="BackoffLimitExceeded", message="mnist-worker-1 failed with status 1"))
+    assert "output of 1" in text
+    assert "output of 0" not in text
+    assert "--role worker --index 1" in text
 
 
-@pytest.mark.parametrize(("reason", "words"), [("DeadlineExceeded", "change the job"), ("ProgramFailed", "pdj logs")])
-def test_advice_fits_the_reason(reason: str, words: str):
-    assert words in explain(view("Failed", reason=reason, message="it ended")).rpartition("Next:")[2]
+@pytest.mark.parametrize(("reason", "advice"), [("DeadlineExceeded", "change the job"), ("ProgramFailed", "pdj logs")])
+def test_advice_fits_the_reason(reason: str, advice: str):
+    assert advice in explain(view("Failed", reason=reason, message="it ended")).rpartition("Next:")[2]

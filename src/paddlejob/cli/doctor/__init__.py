@@ -1,1 +1,1 @@
-"""The checks behind `pdj doctor`: the local machine, the cluster, and leftovers of other software."""
+"""The checks of `pdj doctor`: this machine, a cluster, and leftovers of other software."""

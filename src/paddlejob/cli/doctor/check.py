@@ -1,4 +1,4 @@
-"""What `pdj doctor` finds: one line for each thing it looked at."""
+"""The result of one check of `pdj doctor`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from enum import StrEnum
 class Verdict(StrEnum):
     GOOD = "good"
     NOTE = "note"
-    """Works, with something to know."""
+    """Works, with a limitation."""
     CHANGE = "change"
-    """Something does not work until it is changed."""
+    """Does not work until something is changed."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Check:
     verdict: Verdict
     found: str
     advice: str = ""
-    """What to change; for a note, what it costs to leave it."""
+    """What to change; for a note, the effect of the limitation."""
 
 
 def good(what: str, found: str) -> Check:

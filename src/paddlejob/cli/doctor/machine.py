@@ -1,4 +1,4 @@
-"""What `pdj doctor` looks at on this machine: whatever `pdj run` needs."""
+"""The checks of this machine: what `pdj run` needs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from paddlejob.cli.doctor.check import Check, change, good, note
 from paddlejob.errors import PaddleJobError
 
 GIB = 1024**3
-LEAST_MEMORY = 2 * GIB
-"""Four small processes of PaddlePaddle, 300 MB each, with room to work."""
-LEAST_DISK = 1 * GIB
+MIN_MEMORY = 2 * GIB
+"""Four small PaddlePaddle processes of 300 MB each, and some reserve."""
+MIN_DISK = 1 * GIB
 PROBE = """
 import json, sys
 found = {"python": sys.version.split()[0]}
@@ -33,20 +33,20 @@ except Exception as error:
     found["error"] = f"{type(error).__name__}: {error}"
 print("\\n" + json.dumps(found))
 """
-"""Runs in the Python that would train, which need not be ours."""
+"""Runs in the Python that trains, which need not be the one that runs pdj."""
 
 
 def check_machine(python: str = "") -> list[Check]:
     if platform.system() != "Linux":
         return [check_system()]
     interpreter = python or training_python()
-    asked = ask_python(interpreter)
+    facts = probe_python(interpreter)
     return [
         check_system(),
-        check_python(interpreter, asked),
-        check_paddle(asked),
-        check_parameter_server(asked),
-        check_gpus(asked),
+        check_python(interpreter, facts),
+        check_paddle(facts),
+        check_parameter_server(facts),
+        check_gpus(facts),
         check_memory(),
         check_shared_memory(),
         check_disk(),
@@ -56,86 +56,91 @@ def check_machine(python: str = "") -> list[Check]:
 
 
 def training_python() -> str:
-    """The one that `pdj run` takes where none is named."""
+    """The Python that `pdj run` uses by default."""
     from paddlejob.local.options import RunOptions
 
     return RunOptions().interpreter
 
 
-def ask_python(interpreter: str) -> dict[str, Any]:
+def probe_python(interpreter: str) -> dict[str, Any]:
+    """Versions and features of a Python and its PaddlePaddle, or the `error` that hides them."""
     try:
-        said = subprocess.run([interpreter, "-c", PROBE], capture_output=True, text=True, timeout=120, check=False)
+        probe = subprocess.run([interpreter, "-c", PROBE], capture_output=True, text=True, timeout=120, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"error": str(error)}
     try:
-        answer: dict[str, Any] = json.loads(said.stdout.strip().rpartition("\n")[2])
+        facts: dict[str, Any] = json.loads(probe.stdout.strip().rpartition("\n")[2])
     except ValueError:
-        return {"error": (said.stderr.strip() or f"exit status {said.returncode}").rpartition("\n")[2]}
-    return answer
+        return {"error": (probe.stderr.strip() or f"exit status {probe.returncode}").rpartition("\n")[2]}
+    return facts
 
 
 def check_system() -> Check:
     found = f"{platform.system()} {platform.release()} on {platform.machine()}"
     if platform.system() == "Linux":
         return good("system", found)
-    return change("system", found, "`pdj run` needs Linux; jobs can still be submitted to a cluster from here")
+    return change("system", found, "use Linux for `pdj run`; submitting jobs to a cluster works here")
 
 
-def check_python(interpreter: str, asked: dict[str, Any]) -> Check:
-    version = str(asked.get("python") or "")
+def check_python(interpreter: str, facts: dict[str, Any]) -> Check:
+    version = str(facts.get("python") or "")
     if not version:
-        return change("python", f"{interpreter} does not run: {asked.get('error')}", "name one that does with --python")
+        return change(
+            "python", f"{interpreter} cannot be run: {facts.get('error')}", "choose another Python with --python"
+        )
     return good("python", f"{version} ({interpreter})")
 
 
-def check_paddle(asked: dict[str, Any]) -> Check:
-    if asked.get("paddle"):
-        return good("paddle", f"{asked['paddle']}, {'GPU' if asked['cuda'] else 'CPU'} build")
-    advice = "pip install 'paddlejob[paddle]' into that Python, or name one that has it with --python"
-    error = str(asked.get("error") or "")
+def check_paddle(facts: dict[str, Any]) -> Check:
+    if facts.get("paddle"):
+        return good("paddle", f"{facts['paddle']}, {'GPU' if facts['cuda'] else 'CPU'} build")
+    advice = "run `pip install 'paddlejob[paddle]'` in that Python, or choose another with --python"
+    error = str(facts.get("error") or "")
     if "No module named 'paddle'" in error:
-        return change("paddle", "is not installed", advice)
+        return change("paddle", "not installed", advice)
     return change("paddle", f"cannot be imported: {error}", advice)
 
 
-def check_parameter_server(asked: dict[str, Any]) -> Check:
-    if asked.get("ps"):
-        return good("parameter server", "compiled in: jobs with ps can train")
-    if not asked.get("paddle"):
-        return note("parameter server", "not known without paddle")
+def check_parameter_server(facts: dict[str, Any]) -> Check:
+    if facts.get("ps"):
+        return good("parameter server", "supported")
+    if not facts.get("paddle"):
+        return note("parameter server", "unknown without paddle")
     return note(
         "parameter server",
-        f"not compiled into paddle {asked['paddle']}: jobs with ps cannot train, collective ones can",
-        "for them: pip install 'paddlejob[paddle]' (2.6.2)",
+        f"not supported by paddle {facts['paddle']}; collective jobs can train, jobs with ps cannot",
+        "for jobs with ps, run `pip install 'paddlejob[paddle]'` (2.6.2)",
     )
 
 
-def check_gpus(asked: dict[str, Any]) -> Check:
+def check_gpus(facts: dict[str, Any]) -> Check:
     from paddlejob.local.machine.resources import this_machine
 
     count = len(this_machine().gpus)
     if not count:
-        return note("GPUs", "none", "jobs that ask for one train with `pdj run --cpu`")
-    if asked.get("paddle") and not asked.get("cuda"):
-        return change("GPUs", f"{count}, but paddle is a CPU build", "pip install paddlepaddle-gpu in its place")
+        return note("GPUs", "none", "train jobs that request GPUs with `pdj run --cpu`")
+    if facts.get("paddle") and not facts.get("cuda"):
+        return change("GPUs", f"{count}, but paddle is a CPU build", "install paddlepaddle-gpu instead")
     return good("GPUs", str(count))
 
 
 def check_memory() -> Check:
     free = _available_memory()
     found = f"{free / GIB:.1f} GiB of {_total_memory() / GIB:.1f} GiB free, {len(os.sched_getaffinity(0))} CPUs"
-    if free < LEAST_MEMORY:
-        return change("memory", found, "end other programs: four small training processes need about 2 GiB")
+    if free < MIN_MEMORY:
+        return change("memory", found, "close other programs; four small training processes need about 2 GiB")
     return good("memory", found)
 
 
 def check_shared_memory() -> Check:
     path = Path("/dev/shm")
     if not path.is_dir():
-        return note("shared memory", "/dev/shm is not there", "data loaders with workers do not run")
+        return note("shared memory", "/dev/shm does not exist", "data loaders with worker processes do not run")
     free = shutil.disk_usage(path).free
     if free < 64 * 1024**2:
-        return note("shared memory", f"{free / 1024**2:.0f} MiB free in /dev/shm", "data loaders may fail; free some")
+        return note(
+            "shared memory", f"{free / 1024**2:.0f} MiB free in /dev/shm", "data loaders may fail; free some space"
+        )
     return good("shared memory", f"{free / GIB:.1f} GiB free in /dev/shm")
 
 
@@ -143,18 +148,18 @@ def check_disk() -> Check:
     from paddlejob.local.store import state_directory
 
     state = state_directory()
-    there = next(path for path in (state, *state.parents) if path.exists())
-    free = shutil.disk_usage(there).free
+    existing = next(path for path in (state, *state.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
     found = f"{free / GIB:.1f} GiB free for logs and volumes in {state}"
-    if not os.access(there, os.W_OK):
-        return change("disk", f"{there} cannot be written to", "set PADDLEJOB_STATE to a directory that can")
-    if free < LEAST_DISK:
-        return change("disk", found, "free some, or set PADDLEJOB_STATE to a larger disk")
+    if not os.access(existing, os.W_OK):
+        return change("disk", f"{existing} is not writable", "set PADDLEJOB_STATE to a writable directory")
+    if free < MIN_DISK:
+        return change("disk", found, "free some space, or set PADDLEJOB_STATE to a directory on a larger disk")
     return good("disk", found)
 
 
 def check_addresses() -> Check:
-    """Every pod gets an address of its own, on which the ports of a pod must be free."""
+    """Every pod gets a loopback address of its own, where its ports must be free."""
     from paddlejob.local.machine.addresses import Addresses
 
     addresses = Addresses()
@@ -164,14 +169,14 @@ def check_addresses() -> Check:
             with socket.socket() as probe:
                 probe.bind((address, port))
     except PaddleJobError as error:
-        return change("ports", str(error), "end some jobs (`pdj list`)")
+        return change("ports", str(error), "stop some jobs (`pdj list`)")
     except OSError as error:
-        advice = "free it, or let 127.0.0.0/8 be used (a program that listens on all addresses takes it everywhere)"
+        advice = "stop the program that uses the port; one that listens on all addresses blocks every pod"
         return change("ports", f"port {port} at {address}: {error.strerror}", advice)
     finally:
         addresses.close()
     last = contract.PORT + contract.PORTS_PER_POD - 1
-    return good("ports", f"{contract.PORT} to {last} are free at loopback addresses of pods")
+    return good("ports", f"{contract.PORT} to {last} are free on the loopback addresses of pods")
 
 
 def check_namespaces() -> Check:
@@ -179,11 +184,11 @@ def check_namespaces() -> Check:
 
     isolated, why_not = probe()
     if isolated:
-        return good("mounts", "pods can have file trees of their own")
+        return good("mounts", "mount namespaces are available")
     return note(
         "mounts",
-        f"pods cannot have file trees of their own: {why_not}",
-        "volumes are found by their mount paths only where those exist; permit user namespaces to change that",
+        f"mount namespaces are not available: {why_not}",
+        "volumes work only at mount paths that exist on this machine; allow user namespaces to lift this limit",
     )
 
 

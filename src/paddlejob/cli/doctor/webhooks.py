@@ -1,4 +1,4 @@
-"""Webhooks that a removed Volcano left behind: the API server asks a service that is gone."""
+"""Webhooks that a removed Volcano left behind: the API server calls a service that no longer exists."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ KINDS = (
 @dataclass(frozen=True)
 class Leftover:
     kind: str
-    """The plural, as kubectl takes it."""
+    """The plural, as kubectl expects it."""
     name: str
-    stops_pods: bool
-    """Whether pods are refused because of it."""
+    blocks_pods: bool
+    """Whether pods are rejected because of it."""
 
 
 async def find_leftovers(client: Client) -> list[Leftover]:
-    """Volcano's webhooks whose service is not there. Who may not see webhooks finds none."""
-    found = []
+    """Webhooks of Volcano whose service does not exist; empty when the caller may not list webhooks."""
+    leftovers = []
     services: dict[tuple[str, str], bool] = {}
     for resource in KINDS:
         try:
             configurations = await client.list(resource)
         except Forbidden:
             return []
-        for one in configurations:
-            name = one["metadata"]["name"]
-            hooks = one.get("webhooks") or []
-            if name.startswith(PREFIX) and not await _answered(client, hooks, services):
-                found.append(Leftover(resource.plural, name, any(map(_stops_pods, hooks))))
-    return found
+        for configuration in configurations:
+            name = configuration["metadata"]["name"]
+            hooks = configuration.get("webhooks") or []
+            if name.startswith(PREFIX) and not await _has_service(client, hooks, services):
+                leftovers.append(Leftover(resource.plural, name, any(map(_blocks_pods, hooks))))
+    return leftovers
 
 
-def commands(leftovers: list[Leftover]) -> list[str]:
-    """What removes them: one command for each kind."""
-    kinds = dict.fromkeys(one.kind for one in leftovers)
+def delete_commands(leftovers: list[Leftover]) -> list[str]:
+    """The kubectl commands that remove them, one per kind."""
+    kinds = dict.fromkeys(leftover.kind for leftover in leftovers)
     return [f"kubectl delete {kind} {' '.join(one.name for one in leftovers if one.kind == kind)}" for kind in kinds]
 
 
-def told(leftovers: list[Leftover]) -> str:
-    effect = "no pod can start" if any(one.stops_pods for one in leftovers) else "some requests are refused"
-    lines = "\n".join(f"  {line}" for line in commands(leftovers))
-    return f"Volcano was removed, but its webhooks are still there, so {effect}; remove them:\n{lines}"
+def describe(leftovers: list[Leftover]) -> str:
+    effect = "no pod can start" if any(one.blocks_pods for one in leftovers) else "some requests are rejected"
+    commands = "\n".join(f"  {command}" for command in delete_commands(leftovers))
+    return f"Volcano was removed but its webhooks remain, so {effect}; delete them:\n{commands}"
 
 
-async def _answered(client: Client, hooks: list[Object], services: dict[tuple[str, str], bool]) -> bool:
+async def _has_service(client: Client, hooks: list[Object], services: dict[tuple[str, str], bool]) -> bool:
     for hook in hooks:
         service = (hook.get("clientConfig") or {}).get("service")
         if service:
@@ -78,6 +78,6 @@ async def _exists(client: Client, namespace: str, name: str) -> bool:
     return True
 
 
-def _stops_pods(hook: Object) -> bool:
+def _blocks_pods(hook: Object) -> bool:
     resources = [name for rule in hook.get("rules") or [] for name in rule.get("resources") or []]
     return hook.get("failurePolicy", "Fail") == "Fail" and any(name in ("pods", "*", "*/*") for name in resources)

@@ -1,4 +1,4 @@
-"""Creating or updating what the operator needs in a cluster."""
+"""Creating or updating the objects that the operator needs in a cluster."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 
 from paddlejob.api.crd import crd
 from paddlejob.cli.install.operators import Operator, find_operators
+from paddlejob.cli.install.rollout import wait_until_established
 from paddlejob.errors import BadInput, NotFound, NotPossible
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, DEPLOYMENTS, NAMESPACES, Resource
 from paddlejob.operator.manifests import manifests
 
 Object = dict[str, Any]
-MANAGER = "pdj-install"
+FIELD_MANAGER = "pdj-install"
 RBAC = "rbac.authorization.k8s.io"
 RESOURCES = {
-    one.kind: one
-    for one in (
+    resource.kind: resource
+    for resource in (
         NAMESPACES,
         CRDS,
         DEPLOYMENTS,
@@ -29,7 +30,7 @@ RESOURCES = {
         Resource(RBAC, "v1", "clusterrolebindings", False, "ClusterRoleBinding"),
     )
 }
-OURS = ("app.kubernetes.io/name", "paddlejob")
+OWN_LABEL = ("app.kubernetes.io/name", "paddlejob")
 
 
 @dataclass(frozen=True)
@@ -41,87 +42,92 @@ class Installation:
 
     @property
     def objects(self) -> list[Object]:
-        """Everything, in the order to create it."""
-        wanted = manifests(namespace=self.namespace, watch=self.watch, image=self.image, replicas=self.replicas)
-        return [crd(), *wanted]
+        """Every object, in the order of creation."""
+        return [
+            crd(),
+            *manifests(namespace=self.namespace, watch=self.watch, image=self.image, replicas=self.replicas),
+        ]
 
 
 async def install(client: Client, wanted: Installation, say: Callable[[str], None]) -> Object:
-    """Create or update every object; answers the Deployment. Jobs that run are not touched."""
-    from paddlejob.cli.install.rollout import until_established
-
-    before = await _check(client, wanted)
-    made: Object = {}
+    """Create or update every object and return the Deployment; running jobs are not affected."""
+    current = await _check(client, wanted)
+    applied: Object = {}
     for obj in wanted.objects:
-        if obj["kind"] == "Namespace" and not await _ours_or_new(client, obj):
+        if obj["kind"] == "Namespace" and not await _is_own_or_new(client, obj):
             continue
-        made = await client.apply(RESOURCES[obj["kind"]], obj, manager=MANAGER, force=True)
-        say(f"{title(obj)}: there")
+        applied = await client.apply(RESOURCES[obj["kind"]], obj, manager=FIELD_MANAGER, force=True)
+        say(f"{title(obj)}: applied")
         if obj["kind"] == CRDS.kind:
-            await until_established(client, obj["metadata"]["name"])
-    if before and before.watch != wanted.watch:
-        await _drop_old_rights(client, before, wanted, say)
-    return made
+            await wait_until_established(client, obj["metadata"]["name"])
+    if current and current.watch != wanted.watch:
+        await _remove_old_roles(client, current, wanted, say)
+    return applied
 
 
 def title(obj: Object) -> str:
     metadata = obj["metadata"]
-    place = f" in namespace {metadata['namespace']}" if "namespace" in metadata else ""
-    return f"{obj['kind']} {metadata['name']}{place}"
+    namespace = f" in namespace {metadata['namespace']}" if "namespace" in metadata else ""
+    return f"{obj['kind']} {metadata['name']}{namespace}"
 
 
 async def _check(client: Client, wanted: Installation) -> Operator | None:
-    """What is installed there now. Two operators for one namespace would undo each other's work."""
-    if wanted.watch and wanted.watch != wanted.namespace and not await _exists(client, wanted.watch):
+    """The operator that is updated, if any. Two operators for one namespace would undo each other's work."""
+    if wanted.watch and wanted.watch != wanted.namespace and not await _namespace(client, wanted.watch):
         raise BadInput(
-            f"--watch: there is no namespace {wanted.watch}; `kubectl create namespace {wanted.watch}` makes it"
+            f"--watch: namespace {wanted.watch} not found; create it with `kubectl create namespace {wanted.watch}`"
         )
-    found = await find_operators(client) or []
-    for one in found:
-        if one.namespace != wanted.namespace and (not wanted.watch or one.watches(wanted.watch)):
+    operators = await find_operators(client) or []
+    for other in operators:
+        if other.namespace != wanted.namespace and (not wanted.watch or other.watches(wanted.watch)):
             raise NotPossible(
-                f"the operator {one} watches {one.scope} already, and two would work on the same jobs; change that one "
-                f"with `-n {one.namespace}`, or remove it first with `pdj uninstall -n {one.namespace} --keep-jobs`"
+                f"the operator {other} already watches {other.scope}, and two operators must not manage the same jobs; "
+                f"update it with `-n {other.namespace}`, or remove it first with "
+                f"`pdj uninstall -n {other.namespace} --keep-jobs`"
             )
-    before = next((one for one in found if one.namespace == wanted.namespace), None)
-    if before and before.release:
-        raise NotPossible(f"{before} is of Helm's release {before.release}; change it with `helm upgrade`")
-    return before
+    current = next((operator for operator in operators if operator.namespace == wanted.namespace), None)
+    if current and current.release:
+        raise NotPossible(f"{current} belongs to the Helm release {current.release}; update it with `helm upgrade`")
+    return current
 
 
-async def _exists(client: Client, namespace: str) -> bool:
+async def _namespace(client: Client, name: str) -> Object | None:
     try:
-        await client.get(NAMESPACES, namespace)
+        return await client.get(NAMESPACES, name)
     except NotFound:
-        return False
-    return True
+        return None
 
 
-async def _ours_or_new(client: Client, obj: Object) -> bool:
-    """A namespace that was there for something else is used as it is."""
-    try:
-        found = await client.get(NAMESPACES, obj["metadata"]["name"])
-    except NotFound:
-        return True
-    return is_ours(found)
+async def _is_own_or_new(client: Client, obj: Object) -> bool:
+    """A namespace that already exists for something else is used as it is."""
+    existing = await _namespace(client, obj["metadata"]["name"])
+    return existing is None or _is_own(existing)
 
 
-def is_ours(obj: Object) -> bool:
-    label, value = OURS
+async def is_own_namespace(client: Client, name: str) -> bool:
+    """Whether the namespace exists and was created by the installation."""
+    existing = await _namespace(client, name)
+    return existing is not None and _is_own(existing)
+
+
+def _is_own(obj: Object) -> bool:
+    label, value = OWN_LABEL
     return (obj["metadata"].get("labels") or {}).get(label) == value
 
 
-async def _drop_old_rights(client: Client, before: Operator, wanted: Installation, say: Callable[[str], None]) -> None:
-    """Rights that the operator had for what it no longer watches."""
-    kept = {title(one) for one in wanted.objects}
-    for obj in manifests(namespace=before.namespace, watch=before.watch):
+async def _remove_old_roles(
+    client: Client, current: Operator, wanted: Installation, say: Callable[[str], None]
+) -> None:
+    """Remove the permissions for namespaces that the operator no longer watches."""
+    kept = {title(obj) for obj in wanted.objects}
+    for obj in manifests(namespace=current.namespace, watch=current.watch):
         if title(obj) not in kept:
             await remove(client, obj)
             say(f"{title(obj)}: removed")
 
 
 async def remove(client: Client, obj: Object) -> bool:
-    """Whether there was something to remove."""
+    """Returns whether the object existed."""
     try:
         await client.delete(
             RESOURCES[obj["kind"]], obj["metadata"]["name"], obj["metadata"].get("namespace"), propagation="Background"

@@ -1,4 +1,4 @@
-"""Which operators there are in a cluster, and whether one of them looks after a namespace."""
+"""The operators installed in a cluster, and the namespaces they watch."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ SELECTOR = ",".join(f"{key}={value}" for key, value in LABELS.items())
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator's Deployment."""
+    """The Deployment of an operator."""
 
     namespace: str
     name: str
     watch: str
-    """The one namespace that it watches; empty: all."""
+    """The namespace that it watches; empty for all."""
     image: str
-    wanted: int
+    replicas: int
     available: int
     release: str = ""
-    """Of Helm, where that installed it."""
+    """The Helm release that installed it, if any."""
 
     def watches(self, namespace: str) -> bool:
         return self.watch in ("", namespace)
@@ -39,59 +39,63 @@ class Operator:
 
 
 async def find_operators(client: Client) -> list[Operator] | None:
-    """All of the cluster; None where the user may not know. A user of one namespace may see the usual place only."""
+    """All operators in the cluster; None when the caller lacks permission.
+
+    Users of one namespace may at least see the operator in its default namespace.
+    """
     try:
-        found = await client.list(DEPLOYMENTS, label_selector=SELECTOR)
+        deployments = await client.list(DEPLOYMENTS, label_selector=SELECTOR)
     except Forbidden:
         try:
-            found = [await client.get(DEPLOYMENTS, NAME, NAMESPACE)]
+            deployments = [await client.get(DEPLOYMENTS, NAME, NAMESPACE)]
         except (Forbidden, NotFound):
             return None
-    return [watcher(one) for one in found]
+    return [_parse(deployment) for deployment in deployments]
 
 
-def watcher(deployment: dict[str, Any]) -> Operator:
+def unwatched_message(operators: list[Operator] | None, namespace: str, flags: str = "") -> str:
+    """Why no operator handles the jobs in a namespace; empty if one does or if that is unknown."""
+    if operators is None or any(operator.watches(namespace) for operator in operators):
+        return ""
+    if not operators:
+        return f"no operator is installed in this cluster, so jobs do not start; run `pdj install{flags}`"
+    scopes = ", ".join(f"{operator} watches {operator.scope}" for operator in operators)
+    return (
+        f"no operator watches namespace {namespace} ({scopes}); submit to a watched namespace or "
+        f"install another operator with `pdj install{flags} -n {namespace} --watch {namespace}`"
+    )
+
+
+def unavailable_message(operators: list[Operator] | None, namespace: str) -> str:
+    """That no replica of the operator for a namespace is ready; empty if one is or if that is unknown."""
+    watching = [operator for operator in operators or [] if operator.watches(namespace)]
+    if not watching or any(operator.available for operator in watching):
+        return ""
+    operator = watching[0]
+    return (
+        f"the operator {operator} is not running ({operator.available} of {operator.replicas} ready); "
+        f"check `kubectl describe deployment {operator.name} -n {operator.namespace}`"
+    )
+
+
+def _parse(deployment: dict[str, Any]) -> Operator:
     metadata, spec = deployment["metadata"], deployment["spec"]
     container = spec["template"]["spec"]["containers"][0]
     return Operator(
         namespace=metadata["namespace"],
         name=metadata["name"],
-        watch=_watched([*(container.get("command") or []), *(container.get("args") or [])]),
+        watch=_namespace_option([*(container.get("command") or []), *(container.get("args") or [])]),
         image=container.get("image", ""),
-        wanted=spec.get("replicas", 1),
+        replicas=spec.get("replicas", 1),
         available=(deployment.get("status") or {}).get("availableReplicas", 0),
         release=(metadata.get("annotations") or {}).get("meta.helm.sh/release-name", ""),
     )
 
 
-def unwatched(operators: list[Operator] | None, namespace: str, flags: str = "") -> str:
-    """Why jobs of a namespace would stay as they are, and what to do; empty where someone watches or we cannot tell."""
-    if operators is None or any(one.watches(namespace) for one in operators):
-        return ""
-    if not operators:
-        return f"no operator is installed in this cluster, so nothing happens to jobs; `pdj install{flags}` installs it"
-    known = ", ".join(f"{one} watches {one.scope}" for one in operators)
-    return (
-        f"no operator watches namespace {namespace} ({known}); submit to a namespace that is watched, or "
-        f"install another with `pdj install{flags} -n {namespace} --watch {namespace}`"
-    )
-
-
-def asleep(operators: list[Operator] | None, namespace: str) -> str:
-    """Where the operator that should watch does not run; empty where it does or we cannot tell."""
-    ours = [one for one in operators or [] if one.watches(namespace)]
-    if not ours or any(one.available for one in ours):
-        return ""
-    one = ours[0]
-    return (
-        f"the operator {one} is not running ({one.available} of {one.wanted} ready); "
-        f"see why: kubectl describe deployment {one.name} -n {one.namespace}"
-    )
-
-
-def _watched(words: list[str]) -> str:
-    for number, word in enumerate(words):
-        option, equals, value = word.partition("=")
+def _namespace_option(argv: list[str]) -> str:
+    """The value of --namespace on the operator's command line."""
+    for number, argument in enumerate(argv):
+        option, equals, value = argument.partition("=")
         if option == "--namespace":
-            return value if equals else "".join(words[number + 1 : number + 2])
+            return value if equals else "".join(argv[number + 1 : number + 2])
     return ""

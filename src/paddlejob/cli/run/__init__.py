@@ -1,1 +1,1 @@
-"""`pdj run`: prepare jobs for the local machine, watch them, show their progress, handle signals."""
+"""`pdj run`: preparing jobs for this machine, watching them, showing their progress, handling signals."""

@@ -10,11 +10,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from paddlejob.cli.humanize import lasted, restarts
-from paddlejob.cli.tails import last_lines, telling
+from paddlejob.cli.output.humanize import restarts, run_time
+from paddlejob.cli.output.log_tail import last_lines
 from paddlejob.cli.targets.target import JobView, PodView
 
-ROWS = 12
+REFRESH_INTERVAL = 0.2
+MAX_ROWS = 12
 LOG_LINES = 6
 STYLES = {
     "Running": "green",
@@ -34,33 +35,40 @@ class LiveScreen:
         self._drawn = 0.0
 
     def show(self, views: list[JobView]) -> None:
-        if time.monotonic() - self._drawn >= 0.2:
+        if time.monotonic() - self._drawn >= REFRESH_INTERVAL:
             self._drawn = time.monotonic()
-            self._live.update(Group(*(picture(view) for view in views)), refresh=True)
+            self._live.update(Group(*(render(view) for view in views)), refresh=True)
 
-    def say(self, words: str) -> None:
-        self._live.console.print(words)
+    def say(self, message: str) -> None:
+        self._live.console.print(message)
 
     def close(self) -> None:
         self._live.stop()
 
 
-def picture(view: JobView) -> RenderableType:
-    """One job: where it stands, its replicas, and the last lines of the replica that has most to say."""
+def render(view: JobView) -> RenderableType:
+    """The state of a job, its replicas, and the last log lines of the most interesting one."""
     parts: list[RenderableType] = [_headline(view), _replicas(view.pods)]
-    speaker = telling(view)
-    if speaker:
-        lines = last_lines(Path(speaker.log), LOG_LINES)
-        parts.append(Text(f"{speaker.role}-{speaker.index} says:", style="dim"))
+    if pod := _pod_to_quote(view):
+        lines = last_lines(Path(pod.log), LOG_LINES)
+        parts.append(Text(f"log of {pod.replica}:", style="dim"))
         parts += [Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in lines]
     return Group(*parts)
 
 
+def _pod_to_quote(view: JobView) -> PodView | None:
+    """The replica that the status names, else one that failed, else the first worker."""
+
+    def rank(pod: PodView) -> tuple[bool, bool, bool, int]:
+        return not view.names(pod), pod.state != "Failed", pod.role != "worker", pod.index
+
+    return next((pod for pod in sorted(view.pods, key=rank) if pod.log and Path(pod.log).exists()), None)
+
+
 def _headline(view: JobView) -> Text:
     job = view.job
-    line = Text.assemble(
-        (job.name, "bold"), "  ", (view.phase, STYLES.get(view.phase, "cyan")), f"  {job.mode}  {lasted(job)}"
-    )
+    style = STYLES.get(view.phase, "cyan")
+    line = Text.assemble((job.name, "bold"), "  ", (view.phase, style), f"  {job.mode}  {run_time(job)}")
     line.append(restarts(job), "yellow")
     message = job.status.message.partition("\n")[0]
     return line.append(f"\n{message}", "dim") if message else line
@@ -70,10 +78,9 @@ def _replicas(pods: list[PodView]) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("REPLICA", "STATE", "ADDRESS", "EXIT"):
         table.add_column(title)
-    shown = sorted(pods, key=lambda pod: (pod.state == "Running", pod.role, pod.index))[:ROWS]
+    shown = sorted(pods, key=lambda pod: (pod.state == "Running", pod.role, pod.index))[:MAX_ROWS]
     for pod in sorted(shown, key=lambda pod: (pod.role, pod.index)):
-        code = "" if pod.exit_code is None else str(pod.exit_code)
-        table.add_row(f"{pod.role}-{pod.index}", Text(pod.state, STYLES.get(pod.state, "cyan")), pod.address, code)
-    if len(pods) > ROWS:
-        table.add_row(f"and {len(pods) - ROWS} more", "", "", "")
+        table.add_row(pod.replica, Text(pod.state, STYLES.get(pod.state, "cyan")), pod.address, pod.exit_text)
+    if len(pods) > MAX_ROWS:
+        table.add_row(f"and {len(pods) - MAX_ROWS} more", "", "", "")
     return table

@@ -1,4 +1,4 @@
-"""Requests to end, taken down instead of ending the command at once."""
+"""Signals that ask the command to end, counted instead of ending it immediately."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import signal
 from types import FrameType
 from typing import Self
 
-WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """How often, and by what, the command was asked to end while this was open."""
+    """Counts the signals received inside the `with` block, and remembers the last one."""
 
     def __init__(self) -> None:
         self.count = 0
         self.last = 0
-        self._before: dict[int, object] = {}
+        self._previous: dict[int, object] = {}
 
     def __enter__(self) -> Self:
-        for number in WATCHED:
-            self._before[number] = signal.signal(number, self._take)
+        for number in HANDLED:
+            self._previous[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)  # type: ignore[arg-type]
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
 
     @property
     def exit_code(self) -> int:
         return 128 + self.last
 
-    def _take(self, number: int, _: FrameType | None) -> None:
+    def _handle(self, number: int, _: FrameType | None) -> None:
         self.count += 1
         self.last = number

@@ -1,4 +1,4 @@
-"""Watching jobs until they rest: a live view on a terminal, plain lines elsewhere, and what came of it at the end."""
+"""Watching jobs until they are at rest: a live view on a terminal, plain lines elsewhere, then a summary."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.humanize import lasted, restarts
+from paddlejob.cli.output.humanize import restarts, run_time
+from paddlejob.cli.output.log_tail import last_lines
 from paddlejob.cli.run.signals import Signals
-from paddlejob.cli.tails import last_lines
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import JobView
 from paddlejob.engine.backend import Key
@@ -20,48 +20,48 @@ from paddlejob.local.runner import AttachedRunner
 from paddlejob.local.store import Store
 
 PAUSE = 0.1
-LAST_LINES = 3
+LOG_LINES = 3
 
 
 class Screen(Protocol):
     def show(self, views: list[JobView]) -> None: ...
 
-    def say(self, words: str) -> None: ...
+    def say(self, message: str) -> None: ...
 
     def close(self) -> None: ...
 
 
-def watch(store: Store, keys: list[Key], host: AttachedRunner, signals: Signals) -> int:
-    """Until the host has ended. The exit status."""
+def watch(store: Store, keys: list[Key], runner: AttachedRunner, signals: Signals) -> int:
+    """Show progress until the runner has ended; returns the exit status."""
     screen = _screen()
-    place = LocalTarget(store)
-    seen = 0
+    target = LocalTarget(store)
+    handled = 0
     try:
         alive = True
         while alive:
-            alive = host.alive
-            screen.show(_views(place, keys))
-            if signals.count > seen:
-                seen = signals.count
-                _pass_on(host, screen, seen)
+            alive = runner.alive
+            screen.show(_views(target, keys))
+            if signals.count > handled:
+                handled = signals.count
+                _stop(runner, screen, handled)
             if alive:
                 time.sleep(PAUSE)
     finally:
         screen.close()
-    return _sum_up(_views(place, keys), keys, signals)
+    return _finish(_views(target, keys), keys, signals)
 
 
-def _pass_on(host: AttachedRunner, screen: Screen, times: int) -> None:
-    if times == 1:
-        screen.say("stopping; once more ends everything at once")
-        host.interrupt()
+def _stop(runner: AttachedRunner, screen: Screen, signal_count: int) -> None:
+    if signal_count == 1:
+        screen.say("Stopping; press Ctrl-C again to kill now.")
+        runner.interrupt()
     else:
-        host.end_at_once()
+        runner.end_at_once()
 
 
-def _views(place: LocalTarget, keys: list[Key]) -> list[JobView]:
-    found = (place.find(key) for key in keys)
-    return [view for view in found if view]
+def _views(target: LocalTarget, keys: list[Key]) -> list[JobView]:
+    views = (target.find(key) for key in keys)
+    return [view for view in views if view]
 
 
 def _screen() -> Screen:
@@ -74,27 +74,32 @@ def _screen() -> Screen:
     return PlainScreen()
 
 
-def _sum_up(views: list[JobView], keys: list[Key], signals: Signals) -> int:
-    gone = {key[1] for key in keys} - {view.job.name for view in views}
-    wrong = [f"job {name} was deleted while it ran" for name in sorted(gone)]
-    for view in views:
-        job = view.job
-        if job.status.phase is Phase.COMPLETED:
-            worker = next((pod for pod in view.pods if pod.role == "worker"), None)
-            log = Path(worker.log) if worker else Path()
-            print(f"{job.name} completed in {lasted(job)}{restarts(job)}; its logs: {log.parent}")
-            print("".join(f"  {line}\n" for line in last_lines(log, LAST_LINES)), end="")
-        elif job.status.phase is Phase.FAILED:
-            print(f"{job.name} failed after {lasted(job)}{restarts(job)}; `pdj why {job.name}` tells more")
-            wrong.append(f"{job.name} failed: {job.status.reason}: {job.status.message}")
-        elif job.status.phase is Phase.SUSPENDED:
-            wrong.append(f"{job.name} is suspended; `pdj resume {job.name}` lets it go on")
-        else:
-            wrong.append(f"{job.name}: {view.note or view.phase}")
+def _finish(views: list[JobView], keys: list[Key], signals: Signals) -> int:
+    """Print a summary of every job; raises JobFailed if one did not complete, unless a signal ended the command."""
+    deleted = {key[1] for key in keys} - {view.job.name for view in views}
+    failures = [f"{name} was deleted while it ran" for name in sorted(deleted)]
+    failures += [failure for view in views if (failure := _summarize(view))]
     sys.stdout.flush()
     if signals.count:
-        print("\n".join(f"pdj: {words}" for words in wrong), file=sys.stderr)
+        print("\n".join(f"pdj: {failure}" for failure in failures), file=sys.stderr)
         return signals.exit_code
-    if wrong:
-        raise JobFailed("\n".join(wrong))
+    if failures:
+        raise JobFailed("\n".join(failures))
     return 0
+
+
+def _summarize(view: JobView) -> str:
+    """Print how the job ended; returns why it did not complete, or an empty string."""
+    job = view.job
+    if job.status.phase is Phase.COMPLETED:
+        worker = next((pod for pod in view.pods if pod.role == "worker"), None)
+        log = Path(worker.log) if worker else Path()
+        print(f"{job.name} completed in {run_time(job)}{restarts(job)}; logs: {log.parent}")
+        print("".join(f"  {line}\n" for line in last_lines(log, LOG_LINES)), end="")
+        return ""
+    if job.status.phase is Phase.FAILED:
+        print(f"{job.name} failed after {run_time(job)}{restarts(job)}; for details run `pdj why {job.name}`")
+        return f"{job.name} failed: {job.status.reason}: {job.status.message}"
+    if job.status.phase is Phase.SUSPENDED:
+        return f"{job.name} is suspended; run `pdj resume {job.name}` to continue"
+    return f"{job.name}: {view.note or view.phase}"

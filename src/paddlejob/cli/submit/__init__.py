@@ -1,1 +1,1 @@
-"""Reading, checking and applying the objects that `pdj submit` sends to the API server."""
+"""Reading, validating and applying the objects that `pdj submit` sends to the API server."""

@@ -1,1 +1,1 @@
-"""Where jobs live: the local machine or a cluster, behind one `Target` protocol."""
+"""The machine or cluster that a command talks to, behind one `Target` protocol."""

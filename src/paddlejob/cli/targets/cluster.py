@@ -1,4 +1,4 @@
-"""Jobs on a Kubernetes cluster, for the verbs that look at jobs and change them."""
+"""Jobs on a Kubernetes cluster."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from paddlejob import contract
 from paddlejob.api.validate import change_faults, faults
-from paddlejob.cli.install.operators import asleep, find_operators, unwatched
+from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
 from paddlejob.cli.targets.logs import follow_logs, pods_of, read_logs
-from paddlejob.cli.targets.target import JobView, LogChoice
+from paddlejob.cli.targets.target import DELETE_TIMEOUT, JobView, LogChoice, no_such_job, require_unfinished
 from paddlejob.cli.targets.view import job_view
-from paddlejob.errors import BadInput, Forbidden, InvalidJob, NotFound, NotPossible
+from paddlejob.errors import Forbidden, InvalidJob, NotFound, NotPossible
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, EVENTS
@@ -21,34 +21,33 @@ from paddlejob.objects.resources import PADDLEJOBS
 
 Object = dict[str, Any]
 T = TypeVar("T")
-GONE_WITHIN = 120.0
 
 
 class ClusterTarget:
-    begin = "pdj submit FILE"
+    start_command = "pdj submit FILE"
 
     def __init__(self, context: str = "") -> None:
-        self.context = context
         self.access = find_access(context=context or None)
         self.default_namespace = self.access.namespace
+        self.context_flag = f" --context {context}" if context else ""
 
     def flags(self, namespace: str = "") -> str:
-        place = f" --context {self.context}" if self.context else " --cluster"
-        return place if namespace in ("", self.default_namespace) else f"{place} -n {namespace}"
+        flags = self.context_flag or " --cluster"
+        return flags if namespace in ("", self.default_namespace) else f"{flags} -n {namespace}"
 
-    def asked(self, question: Callable[[Client], Awaitable[T]]) -> T:
-        """Run something against the API server."""
+    def with_client(self, request: Callable[[Client], Awaitable[T]]) -> T:
+        """Run a coroutine that talks to the API server."""
 
-        async def ask() -> T:
+        async def run() -> T:
             async with Client(self.access) as client:
-                return await question(client)
+                return await request(client)
 
-        return asyncio.run(ask())
+        return asyncio.run(run())
 
     def jobs(self, namespace: str | None) -> list[JobView]:
-        """A user who may not see all namespaces gets that of the context."""
+        """Users who may not list all namespaces get the jobs in the namespace of their context."""
 
-        async def listed(client: Client) -> list[Object]:
+        async def list_jobs(client: Client) -> list[Object]:
             try:
                 return await client.list(PADDLEJOBS, namespace)
             except Forbidden:
@@ -56,15 +55,15 @@ class ClusterTarget:
                     raise
                 return await client.list(PADDLEJOBS, self.default_namespace)
             except NotFound as error:
-                raise await self._no_kind(client) from error
+                raise self.not_installed() from error
 
-        return [job_view(one, flags=self.flags(one["metadata"]["namespace"])) for one in self.asked(listed)]
+        return [job_view(job, flags=self.flags(job["metadata"]["namespace"])) for job in self.with_client(list_jobs)]
 
     def job(self, namespace: str, name: str) -> JobView:
-        return self.asked(lambda client: self._whole_view(client, namespace, name))
+        return self.with_client(lambda client: self._full_view(client, namespace, name))
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
-        self.asked(lambda client: self._found(client, namespace, name))
+        self.with_client(lambda client: self._get(client, namespace, name))
 
         async def stream() -> AsyncIterator[bytes]:
             async with Client(self.access) as client:
@@ -72,112 +71,107 @@ class ClusterTarget:
                 async for line in read(client, namespace, name, choice):
                     yield line
 
-        return _in_turn(stream())
+        return _iterate(stream())
 
     def delete(self, namespace: str, name: str, wait: bool) -> str:
-        async def deleted(client: Client) -> str:
-            job = await self._found(client, namespace, name)
+        async def delete_job(client: Client) -> str:
+            job = await self._get(client, namespace, name)
             await client.delete(PADDLEJOBS, name, namespace, uid=job["metadata"]["uid"], propagation="Background")
             if not wait:
-                return f"job {name} is being deleted"
-            await self._until_gone(client, job)
-            return f"job {name} is deleted"
+                return f"{name} is being deleted"
+            await _wait_until_deleted(client, job)
+            return f"{name} deleted"
 
-        return self.asked(deleted)
+        return self.with_client(delete_job)
 
     def change(self, namespace: str, name: str, **fields: Any) -> None:
-        async def changed(client: Client) -> None:
-            job = await self._found(client, namespace, name)
-            view = job_view(job)
-            if view.job.status.finished:
-                raise BadInput(f"job {name} has ended ({view.phase}) and cannot be changed; run it again")
+        async def change_job(client: Client) -> None:
+            job = await self._get(client, namespace, name)
+            require_unfinished(job_view(job))
             spec = dict(job["spec"])
             for field, value in fields.items():
                 spec[field] = {**spec.get(field, {}), **value} if isinstance(value, dict) else value
-            after = {**job, "spec": spec}
-            if found := faults(after) or change_faults(after, job):
-                raise InvalidJob(found, name)
+            changed = {**job, "spec": spec}
+            if errors := faults(changed) or change_faults(changed, job):
+                raise InvalidJob(errors, name)
             await client.patch(PADDLEJOBS, name, namespace, {"spec": fields})
 
-        self.asked(changed)
+        self.with_client(change_job)
 
-    async def _whole_view(self, client: Client, namespace: str, name: str) -> JobView:
-        job = await self._found(client, namespace, name)
+    def not_installed(self) -> NotPossible:
+        """The error for a cluster without the CustomResourceDefinition of PaddleJob."""
+        return NotPossible(
+            f"the cluster at {self.access.server} has no {CRDS.kind} {contract.PLURAL}.{contract.GROUP}; "
+            f"install it and the operator with `pdj install{self.flags()}`"
+        )
+
+    async def _full_view(self, client: Client, namespace: str, name: str) -> JobView:
+        job = await self._get(client, namespace, name)
         pods = await pods_of(client, job)
         events = await _events(client, job, {pod["metadata"]["name"] for pod in pods})
         return job_view(job, pods, events, await self._note(client, job), self.flags(namespace))
 
-    async def _found(self, client: Client, namespace: str, name: str) -> Object:
+    async def _get(self, client: Client, namespace: str, name: str) -> Object:
         try:
             return await client.get(PADDLEJOBS, name, namespace)
         except NotFound as error:
             try:
-                others = [str(one["metadata"]["name"]) for one in await client.list(PADDLEJOBS, namespace)]
+                others = [str(job["metadata"]["name"]) for job in await client.list(PADDLEJOBS, namespace)]
             except NotFound:
-                raise await self._no_kind(client) from error
-            told = f"there are: {', '.join(others)}" if others else f"there is none yet (`{self.begin}` starts one)"
-            raise BadInput(f"there is no job {name} in namespace {namespace}; {told}") from None
+                raise self.not_installed() from error
+            raise no_such_job(self, namespace, name, others) from None
 
     async def _note(self, client: Client, job: Object) -> str:
-        """Whether anybody looks after the job; no word where its status shows that someone does."""
+        """Why no operator handles the job; empty if its status shows that one does."""
         status, namespace = job.get("status") or {}, job["metadata"]["namespace"]
         if status.get("completionTime"):
             return ""
         operators = await find_operators(client)
-        unseen = status.get("observedGeneration", 0) < job["metadata"].get("generation", 0)
-        return unwatched(operators, namespace, self.flags()) or (asleep(operators, namespace) if unseen else "")
-
-    async def _no_kind(self, client: Client) -> NotPossible:
-        return no_kind(self.access.server, self.flags())
-
-    async def _until_gone(self, client: Client, job: Object) -> None:
-        metadata = job["metadata"]
-        ends = time.monotonic() + GONE_WITHIN
-        while left := [pod["metadata"]["name"] for pod in await pods_of(client, job)] or await _same(client, metadata):
-            if time.monotonic() > ends:
-                raise NotPossible(
-                    f"job {metadata['name']}: after {GONE_WITHIN:.0f} s there are still {', '.join(left)}"
-                )
-            await asyncio.sleep(0.3)
+        if message := unwatched_message(operators, namespace, self.flags()):
+            return message
+        stale = status.get("observedGeneration", 0) < job["metadata"].get("generation", 0)
+        return unavailable_message(operators, namespace) if stale else ""
 
 
-def no_kind(server: str, flags: str) -> NotPossible:
-    """The cluster does not know what a PaddleJob is."""
-    return NotPossible(
-        f"the cluster at {server} has no {CRDS.kind} {contract.PLURAL}.{contract.GROUP}; "
-        f"`pdj install{flags}` installs it with the operator"
-    )
+async def _wait_until_deleted(client: Client, job: Object) -> None:
+    name = job["metadata"]["name"]
+    deadline = time.monotonic() + DELETE_TIMEOUT
+    while remaining := [pod["metadata"]["name"] for pod in await pods_of(client, job)] or await _same_job(client, job):
+        if time.monotonic() > deadline:
+            raise NotPossible(f"job {name}: {', '.join(remaining)} still not deleted after {DELETE_TIMEOUT:.0f} s")
+        await asyncio.sleep(0.3)
 
 
-async def _same(client: Client, metadata: Object) -> list[str]:
-    """The job itself, where it is still there."""
+async def _same_job(client: Client, job: Object) -> list[str]:
+    """The job itself if it still exists."""
+    metadata = job["metadata"]
     try:
-        found = await client.get(PADDLEJOBS, metadata["name"], metadata["namespace"])
+        current = await client.get(PADDLEJOBS, metadata["name"], metadata["namespace"])
     except NotFound:
         return []
-    return [f"job {metadata['name']}"] if found["metadata"]["uid"] == metadata["uid"] else []
+    return [f"job {metadata['name']}"] if current["metadata"]["uid"] == metadata["uid"] else []
 
 
 async def _events(client: Client, job: Object, pods: set[str]) -> list[Object]:
-    """Those of the job, and warnings about its pods. Who may not see events gets none."""
+    """Events of the job and warnings about its pods; empty when the caller may not list events."""
     metadata = job["metadata"]
+    namespace = metadata["namespace"]
     try:
-        own = await client.list(EVENTS, metadata["namespace"], field_selector=f"involvedObject.uid={metadata['uid']}")
-        warnings = await client.list(
-            EVENTS, metadata["namespace"], field_selector="involvedObject.kind=Pod,type=Warning"
-        )
+        own = await client.list(EVENTS, namespace, field_selector=f"involvedObject.uid={metadata['uid']}")
+        warnings = await client.list(EVENTS, namespace, field_selector="involvedObject.kind=Pod,type=Warning")
     except Forbidden:
         return []
-    return own + [one for one in warnings if one["involvedObject"].get("name") in pods and not _is_gate(one, metadata)]
+    about_pods = [event for event in warnings if event["involvedObject"].get("name") in pods]
+    return own + [event for event in about_pods if not _is_start_barrier(event, job)]
 
 
-def _is_gate(event: Object, metadata: Object) -> bool:
-    """Every pod waits for its environment, and its kubelet calls that a failure."""
-    return f'configmap "{metadata["name"]}-env-' in str(event.get("message"))
+def _is_start_barrier(event: Object, job: Object) -> bool:
+    """Every pod waits for its environment, which its kubelet reports as a failure."""
+    return f'configmap "{job["metadata"]["name"]}-env-' in str(event.get("message"))
 
 
-def _in_turn(stream: AsyncIterator[bytes]) -> Iterator[bytes]:
-    """An asynchronous iterator as a plain one."""
+def _iterate(stream: AsyncIterator[bytes]) -> Iterator[bytes]:
+    """An asynchronous iterator as a synchronous one."""
 
     async def next_piece() -> bytes | None:
         return await anext(stream, None)

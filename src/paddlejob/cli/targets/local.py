@@ -1,4 +1,4 @@
-"""Jobs on this machine, for the verbs that look at jobs and change them."""
+"""Jobs on this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from paddlejob.api.types import PaddleJob, Phase
-from paddlejob.cli.targets.target import EventView, JobView, LogChoice, PodView
+from paddlejob.cli.targets.target import (
+    DELETE_TIMEOUT,
+    EventView,
+    JobView,
+    LogChoice,
+    PodView,
+    no_such_job,
+    require_unfinished,
+)
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
 from paddlejob.local.changes import change_spec, mark_for_deletion
@@ -16,15 +24,14 @@ from paddlejob.local.machine.sweep import sweep
 from paddlejob.local.store import JobFolder, Store, at_rest
 
 INTERRUPTED = (
-    "the engine that ran this job was killed, and its processes with it; `pdj resume {name}` lets it go on, "
-    "`pdj delete {name}` removes it"
+    "the engine that ran this job was killed, and its processes with it; "
+    "run `pdj resume {name}` to continue or `pdj delete {name}` to remove the job"
 )
-GONE_WITHIN = 120.0
 
 
 class LocalTarget:
     default_namespace = "default"
-    begin = "pdj run FILE"
+    start_command = "pdj run FILE"
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
@@ -34,8 +41,8 @@ class LocalTarget:
 
     def jobs(self, namespace: str | None) -> list[JobView]:
         self.store.prune(time.time())
-        found = (self._view(folder) for folder in self.store.folders() if namespace in (None, folder.key[0]))
-        return [view for view in found if view]
+        views = (self._view(folder) for folder in self.store.folders() if namespace in (None, folder.key[0]))
+        return [view for view in views if view]
 
     def find(self, key: Key) -> JobView | None:
         return self._view(self.store.folder(key))
@@ -43,7 +50,8 @@ class LocalTarget:
     def job(self, namespace: str, name: str) -> JobView:
         view = self.find((namespace, name))
         if view is None:
-            raise BadInput(f"there is no job {name} in namespace {namespace}; {self._others(namespace)}")
+            others = [folder.key[1] for folder in self.store.folders() if folder.key[0] == namespace]
+            raise no_such_job(self, namespace, name, others)
         return view
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
@@ -55,30 +63,28 @@ class LocalTarget:
         folder = self.store.folder((namespace, name))
         if folder.hosted:
             mark_for_deletion(folder, time.time())
-        ends = time.monotonic() + GONE_WITHIN
+        deadline = time.monotonic() + DELETE_TIMEOUT
         while folder.hosted:
             if not wait:
-                return f"job {name} is being deleted"
-            if time.monotonic() > ends:
-                raise BadInput(f"job {name} is still ending after {GONE_WITHIN:.0f} s; look at `pdj get {name}`")
+                return f"{name} is being deleted"
+            if time.monotonic() > deadline:
+                raise BadInput(f"job {name} is still stopping after {DELETE_TIMEOUT:.0f} s; check `pdj get {name}`")
             time.sleep(0.05)
         if folder.path.exists():
             sweep(folder)
             folder.remove()
-        return f"job {name} is deleted"
+        return f"{name} deleted"
 
     def change(self, namespace: str, name: str, **fields: Any) -> None:
-        """Whoever runs the job notices. Where nobody does, suspending and resuming start a new engine for it."""
-        view = self.job(namespace, name)
-        if view.job.status.finished:
-            raise BadInput(f"job {name} has ended ({view.phase}) and cannot be changed; run it again")
+        """The engine that runs the job picks up the change; suspend and resume start one if none runs."""
+        require_unfinished(self.job(namespace, name))
         folder = self.store.folder((namespace, name))
         change_spec(folder, **fields)
         job = folder.job()
         if "suspend" in fields and job and not at_rest(job):
-            self._see_to_it(folder)
+            self._start_engine(folder)
 
-    def _see_to_it(self, folder: JobFolder) -> None:
+    def _start_engine(self, folder: JobFolder) -> None:
         from paddlejob.local.runner import start_detached
 
         lock = folder.host_lock()
@@ -103,37 +109,31 @@ class LocalTarget:
             document={**document, "status": job.status.model_dump(mode="json", exclude_defaults=True)},
             phase=phase,
             note=note,
-            pods=[_pod(record, interrupted=bool(note)) for record in folder.pods()],
+            pods=[_pod_view(record, interrupted=bool(note)) for record in folder.pods()],
             events=[EventView(**event) for event in folder.events()],
             flags=self.flags(job.namespace),
         )
 
-    def _others(self, namespace: str) -> str:
-        names = [folder.key[1] for folder in self.store.folders() if folder.key[0] == namespace]
-        return f"there are: {', '.join(names)}" if names else "there is none yet (`pdj run FILE` starts one)"
-
 
 def _without_processes(job: PaddleJob) -> PaddleJob:
-    """What the last status counted as running has ended with its engine."""
-    known = {role: job.status.role(role) for role in job.spec.roles}
+    """The job with no replica running: the processes ended with their engine."""
+    roles = {role: job.status.role(role) for role in job.spec.roles}
     counts = {
-        role.value: one.model_copy(update={"running": 0, "ready": f"0/{one.replicas}"}) for role, one in known.items()
+        role.value: status.model_copy(update={"running": 0, "ready": f"0/{status.replicas}"})
+        for role, status in roles.items()
     }
     return job.model_copy(update={"status": job.status.model_copy(update=counts)})
 
 
-def _pod(record: dict[str, Any], interrupted: bool) -> PodView:
-    lives = record["state"] in ("Pending", "Waiting", "Running")
+def _pod_view(record: dict[str, Any], interrupted: bool) -> PodView:
+    active = record["state"] in ("Pending", "Waiting", "Running")
     return PodView(
         name=record["name"],
         role=record["role"],
         index=record["index"],
-        state="Stopped" if interrupted and lives else record["state"],
+        state="Stopped" if interrupted and active else record["state"],
         attempt=record["attempt"],
         address=record["address"],
         exit_code=record["exitCode"],
-        message=record.get("message", record.get("words", "")),
         log=record["log"],
-        started=record["started"] or "",
-        ended=record["ended"] or "",
     )

@@ -1,4 +1,4 @@
-"""The logs of a job's pods on a cluster, one after another or as they grow, over restarts too."""
+"""The logs of the pods of a job on a cluster: one pod after another, or followed across restarts."""
 
 from __future__ import annotations
 
@@ -21,69 +21,112 @@ from paddlejob.objects.resources import PADDLEJOBS, attempt_of, owner_of
 
 Object = dict[str, Any]
 PAUSE = 1.0
-LINES_WAITING = 1000
-LINGER = 5.0
-"""After this much silence a job at rest has no more to say, though its servers may run on."""
+QUEUE_SIZE = 1000
+QUIET_SECONDS = 5.0
+"""A job at rest that prints nothing for this long is done, although its parameter servers may still run."""
 AT_REST = (Phase.COMPLETED, Phase.FAILED, Phase.SUSPENDED)
 
 
 async def pods_of(client: Client, job: Object) -> list[Object]:
-    """Servers first, by index."""
+    """The pods that the job owns, parameter servers first, by index."""
     metadata = job["metadata"]
     selector = f"{contract.LABEL_JOB}={metadata['name']}"
-    found = await client.list(PODS, metadata["namespace"], label_selector=selector)
-    return sorted((pod for pod in found if owner_of(pod) == metadata["uid"]), key=_rank)
+    pods = await client.list(PODS, metadata["namespace"], label_selector=selector)
+    return sorted((pod for pod in pods if owner_of(pod) == metadata["uid"]), key=_rank)
 
 
 async def read_logs(client: Client, namespace: str, name: str, choice: LogChoice) -> AsyncIterator[bytes]:
-    """What has been written so far."""
+    """The lines written so far."""
     job = await client.get(PADDLEJOBS, name, namespace)
-    pods = [pod for pod in chosen(await pods_of(client, job), choice) if _has_begun(pod, choice)]
+    pods = [pod for pod in select_pods(await pods_of(client, job), choice) if _has_started(pod, choice)]
     if not pods:
-        raise BadInput(f"job {name} has no such log; `pdj get {name}` lists its replicas")
+        raise BadInput(f"job {name} has no such log; list its replicas with `pdj get {name}`")
     for pod in pods:
         async for line in pod_log.read(client, pod, choice):
-            yield _marked(pod, line, len(pods) > 1)
+            yield _format_line(pod, line, len(pods) > 1)
 
 
 async def follow_logs(client: Client, namespace: str, name: str, choice: LogChoice) -> AsyncIterator[bytes]:
-    """What is written, until the job rests. Pods that come later are read from their beginning.
-
-    A cluster that does not answer is waited for: training goes on without it, and so does who watches.
-    """
-    lines: asyncio.Queue[bytes] = asyncio.Queue(LINES_WAITING)
-    readers: dict[str, asyncio.Task[None]] = {}
-    over, away, looked, silent = False, False, 0.0, 0.0
+    """New lines until the job is at rest; pods that start later are read from their beginning."""
+    follower = _Follower(client, namespace, name, choice)
+    checked, quiet = 0.0, 0.0
     try:
-        while not (over and lines.empty() and (silent >= LINGER or all(one.done() for one in readers.values()))):
-            if not over and time.monotonic() - looked >= PAUSE:
-                try:
-                    over = await _begin_new(client, namespace, name, choice, readers, lines)
-                    away = False
-                except pod_log.AWAY as error:
-                    if not away:
-                        print(f"pdj: {error}; waiting for it (Ctrl-C ends this)", file=sys.stderr, flush=True)
-                    away = True
-                looked = time.monotonic()
-            if line := await _within(lines, PAUSE):
+        while not follower.finished(quiet):
+            if not follower.at_rest and time.monotonic() - checked >= PAUSE:
+                await follower.check()
+                checked = time.monotonic()
+            if line := await follower.next_line(PAUSE):
                 yield line
-            silent = 0.0 if line else silent + PAUSE
-            for reader in [one for one in readers.values() if one.done()]:
-                reader.result()
+            quiet = 0.0 if line else quiet + PAUSE
+            follower.raise_errors()
     finally:
-        for reader in readers.values():
+        follower.close()
+
+
+class _Follower:
+    """One reader task per pod; all of them write to one queue."""
+
+    def __init__(self, client: Client, namespace: str, name: str, choice: LogChoice) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.name = name
+        self.choice = choice
+        self.at_rest = False
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue(QUEUE_SIZE)
+        self._readers: dict[str, asyncio.Task[None]] = {}
+        self._unreachable = False
+
+    def finished(self, quiet: float) -> bool:
+        done = quiet >= QUIET_SECONDS or all(reader.done() for reader in self._readers.values())
+        return self.at_rest and self._lines.empty() and done
+
+    async def check(self) -> None:
+        """Look at the job once; an unreachable cluster is retried because the training goes on without it."""
+        try:
+            await self._start_readers()
+            self._unreachable = False
+        except pod_log.RETRYABLE as error:
+            if not self._unreachable:
+                print(f"pdj: {error}; retrying (press Ctrl-C to stop)", file=sys.stderr, flush=True)
+            self._unreachable = True
+
+    async def _start_readers(self) -> None:
+        """Read the pods that have started since the last check."""
+        try:
+            job = await self.client.get(PADDLEJOBS, self.name, self.namespace)
+        except NotFound:
+            self.at_rest = True
+            return
+        view = job_view(job)
+        prefixed = self.choice.index is None and view.job.spec.pods_wanted > 1
+        for pod in select_pods(await pods_of(self.client, job), self.choice):
+            uid = pod["metadata"]["uid"]
+            if uid not in self._readers and _has_started(pod, self.choice):
+                self._readers[uid] = asyncio.create_task(self._read(pod, prefixed))
+        self.at_rest = view.job.status.phase in AT_REST
+
+    async def _read(self, pod: Object, prefixed: bool) -> None:
+        async for line in pod_log.follow(self.client, pod, self.choice):
+            await self._lines.put(_format_line(pod, line, prefixed))
+
+    async def next_line(self, seconds: float) -> bytes:
+        """The next line; empty if none arrives in time."""
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(self._lines.get(), seconds)
+        return b""
+
+    def raise_errors(self) -> None:
+        for reader in self._readers.values():
+            if reader.done():
+                reader.result()
+
+    def close(self) -> None:
+        for reader in self._readers.values():
             reader.cancel()
 
 
-async def _within(lines: asyncio.Queue[bytes], seconds: float) -> bytes:
-    """The next line, or nothing if none comes in time."""
-    with suppress(TimeoutError):
-        return await asyncio.wait_for(lines.get(), seconds)
-    return b""
-
-
-def chosen(pods: list[Object], choice: LogChoice) -> list[Object]:
-    """Of the attempt that was asked for, else of the newest."""
+def select_pods(pods: list[Object], choice: LogChoice) -> list[Object]:
+    """The pods of the chosen attempt, by default of the latest."""
     attempt = choice.attempt or max(map(attempt_of, pods), default=0)
     return [
         pod
@@ -94,41 +137,14 @@ def chosen(pods: list[Object], choice: LogChoice) -> list[Object]:
     ]
 
 
-async def _begin_new(
-    client: Client,
-    namespace: str,
-    name: str,
-    choice: LogChoice,
-    readers: dict[str, asyncio.Task[None]],
-    lines: asyncio.Queue[bytes],
-) -> bool:
-    """Read the pods that have begun since; answers whether the job rests, so that no more will come."""
-    try:
-        job = await client.get(PADDLEJOBS, name, namespace)
-    except NotFound:
-        return True
-    view = job_view(job)
-    prefixed = choice.index is None and view.job.spec.pods_wanted > 1
-    for pod in chosen(await pods_of(client, job), choice):
-        uid = pod["metadata"]["uid"]
-        if uid not in readers and _has_begun(pod, choice):
-            readers[uid] = asyncio.create_task(_pass_on(client, pod, choice, prefixed, lines))
-    return view.job.status.phase in AT_REST
-
-
-async def _pass_on(client: Client, pod: Object, choice: LogChoice, prefixed: bool, lines: asyncio.Queue[bytes]) -> None:
-    async for line in pod_log.follow(client, pod, choice):
-        await lines.put(_marked(pod, line, prefixed))
-
-
-def _has_begun(pod: Object, choice: LogChoice) -> bool:
+def _has_started(pod: Object, choice: LogChoice) -> bool:
     state = training_state(pod, choice.container)
     return "running" in state or "terminated" in state
 
 
-def _marked(pod: Object, line: bytes, prefixed: bool) -> bytes:
-    title = f"[{_label(pod, contract.LABEL_ROLE)}-{_label(pod, contract.LABEL_INDEX)}] " if prefixed else ""
-    return title.encode() + line + b"\n"
+def _format_line(pod: Object, line: bytes, prefixed: bool) -> bytes:
+    prefix = f"[{_label(pod, contract.LABEL_ROLE)}-{_label(pod, contract.LABEL_INDEX)}] " if prefixed else ""
+    return prefix.encode() + line + b"\n"
 
 
 def _label(pod: Object, label: str) -> str:

@@ -1,4 +1,4 @@
-"""Where jobs are: the few things that differ between this machine and a cluster, for verbs that do not."""
+"""What verbs need from this machine or a cluster, and jobs as people see them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.plugin import is_plugin
+from paddlejob.cli.options import selects_cluster
+from paddlejob.errors import BadInput
+
+DELETE_TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,17 @@ class PodView:
     attempt: int = 0
     address: str = ""
     exit_code: int | None = None
-    message: str = ""
     log: str = ""
-    """A file, where there is one."""
-    started: str = ""
-    ended: str = ""
+    """The log file, if there is one."""
+
+    @property
+    def replica(self) -> str:
+        """The short name, such as worker-0."""
+        return f"{self.role}-{self.index}"
+
+    @property
+    def exit_text(self) -> str:
+        return "" if self.exit_code is None else str(self.exit_code)
 
 
 @dataclass(frozen=True)
@@ -37,24 +46,33 @@ class EventView:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job as people look at it."""
+    """A job as people see it."""
 
     job: PaddleJob
     document: dict[str, Any]
-    """As it is stored, status included."""
+    """The stored object, including its status."""
     phase: str
-    """The phase, or what the place knows better: Interrupted, Deleting."""
+    """The phase of the status, or a state that only the target knows: Interrupted, Deleting."""
     note: str = ""
-    """What the place has to add, in words."""
+    """What the status does not say: the engine was killed, or no operator watches the namespace."""
     pods: list[PodView] = field(default_factory=list)
     events: list[EventView] = field(default_factory=list)
     flags: str = ""
-    """What a command has to say to find the job, with a space before it; empty where nothing is needed."""
+    """The flags that select this job's target and namespace, with a leading space."""
+
+    @property
+    def headline(self) -> str:
+        """The note, or the first line of the status message."""
+        return self.note or self.job.status.message.partition("\n")[0]
+
+    def names(self, pod: PodView) -> bool:
+        """Whether the status message names the pod."""
+        return pod.name in self.job.status.message.partition("\n")[0].split()
 
 
 @dataclass(frozen=True)
 class LogChoice:
-    """Which logs: all pods where nothing is said, of the newest attempt."""
+    """Which logs to print; by default those of all replicas in the latest attempt."""
 
     role: str = ""
     index: int | None = None
@@ -66,34 +84,46 @@ class LogChoice:
 
 class Target(Protocol):
     default_namespace: str
-    begin: str
+    start_command: str
     """The command that starts a job here."""
 
     def flags(self, namespace: str) -> str:
-        """What a command has to say to mean this place and namespace, with a space before it; mostly nothing."""
+        """The flags that select this target and namespace, with a leading space; empty for the defaults."""
 
     def jobs(self, namespace: str | None) -> list[JobView]:
-        """All jobs of a namespace, or of all."""
+        """The jobs in a namespace, or in all namespaces."""
 
     def job(self, namespace: str, name: str) -> JobView:
-        """One job, or BadInput that names those there are."""
+        """One job; raises BadInput that lists the existing jobs if it does not exist."""
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
         """The chosen logs, in pieces."""
 
     def delete(self, namespace: str, name: str, wait: bool) -> str:
-        """Delete the job; answers what was done, in words."""
+        """Delete the job and return a message for the user."""
 
     def change(self, namespace: str, name: str, **fields: Any) -> None:
-        """Change fields of the spec; a mapping is merged into the one that is there."""
+        """Change fields of the spec; mappings are merged."""
 
 
 def choose_target(cluster: bool = False, context: str = "") -> Target:
-    """This machine, unless the user asks for a cluster: by an option, or by saying `kubectl pdj`."""
-    if cluster or context or is_plugin():
+    """This machine, unless an option or `kubectl pdj` selects a cluster."""
+    if selects_cluster(cluster, context):
         from paddlejob.cli.targets.cluster import ClusterTarget
 
         return ClusterTarget(context)
     from paddlejob.cli.targets.local import LocalTarget
 
     return LocalTarget()
+
+
+def require_unfinished(view: JobView) -> None:
+    """Raise BadInput if the job has ended: its spec can no longer change."""
+    if view.job.status.finished:
+        raise BadInput(f"job {view.job.name} has ended ({view.phase}) and cannot be changed; run it again")
+
+
+def no_such_job(target: Target, namespace: str, name: str, others: list[str]) -> BadInput:
+    """The error for a job that does not exist."""
+    known = f"existing jobs: {', '.join(others)}" if others else f"start one with `{target.start_command}`"
+    return BadInput(f"job {name} not found in namespace {namespace}; {known}")

@@ -1,4 +1,4 @@
-"""What the API server says of a job, as people look at it."""
+"""API objects as the views that people see."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from paddlejob.api.types import PaddleJob
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from paddlejob.errors import NotPossible
 from paddlejob.objects import transform
+from paddlejob.plan.training import training_container
 
 Object = dict[str, Any]
 
@@ -16,7 +17,7 @@ Object = dict[str, Any]
 def job_view(
     obj: Object, pods: list[Object] | None = None, events: list[Object] | None = None, note: str = "", flags: str = ""
 ) -> JobView:
-    job = _read(obj)
+    job = _parse(obj)
     phase = "Deleting" if job.metadata.deletionTimestamp else str(job.status.phase or "Created")
     document = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
     views = [view for pod in pods or [] if (view := pod_view(pod))]
@@ -24,11 +25,10 @@ def job_view(
 
 
 def pod_view(obj: Object) -> PodView | None:
-    """None for a pod that bears our label by accident."""
+    """Returns None for a pod that only happens to have the label of a job."""
     pod = transform.pod(obj).value
     if pod is None:
         return None
-    state = training_state(obj)
     stopped = pod.stopping and (obj.get("status") or {}).get("reason") == "DeadlineExceeded"
     return PodView(
         name=pod.name,
@@ -38,55 +38,50 @@ def pod_view(obj: Object) -> PodView | None:
         attempt=pod.attempt,
         address=pod.address,
         exit_code=pod.exit_code,
-        message=": ".join(words for words in (pod.reason, pod.message) if words),
-        started=_moment(state, "startedAt"),
-        ended=_moment(state, "finishedAt"),
     )
 
 
 def event_views(events: list[Object]) -> list[EventView]:
-    """In the order of time; events of pods begin with the pod's name."""
+    """Sorted by time; the events of a pod start with its name."""
     views = []
-    for one in events:
-        about = one.get("involvedObject") or {}
-        said = str(one.get("message") or "")
+    for event in events:
+        subject = event.get("involvedObject") or {}
+        message = str(event.get("message") or "")
         views.append(
             EventView(
-                time=_time(one),
-                reason=one.get("reason") or "",
-                message=said if about.get("kind") == contract.KIND else f"{about.get('name')}: {said}",
-                warning=one.get("type") == "Warning",
+                time=_event_time(event),
+                reason=event.get("reason") or "",
+                message=message if subject.get("kind") == contract.KIND else f"{subject.get('name')}: {message}",
+                warning=event.get("type") == "Warning",
             )
         )
     return sorted(views, key=lambda view: view.time)
 
 
-def training_container(pod: Object) -> str:
-    names = [str(one["name"]) for one in pod["spec"]["containers"]]
-    return contract.TRAINING_CONTAINER if contract.TRAINING_CONTAINER in names else names[0]
+def container_name(pod: Object, container: str = "") -> str:
+    """The named container, by default the one that trains."""
+    return container or str(training_container(pod)["name"])
 
 
 def training_state(pod: Object, container: str = "") -> Object:
-    """`waiting`, `running` or `terminated` with what is known; empty before the kubelet has said anything."""
+    """`waiting`, `running` or `terminated` with its details; empty before the kubelet reports a state."""
     status = pod.get("status") or {}
-    said = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
-    name = container or training_container(pod)
-    return next((one.get("state") or {} for one in said if one["name"] == name), {})
+    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
+    name = container_name(pod, container)
+    return next((one.get("state") or {} for one in statuses if one["name"] == name), {})
 
 
-def _read(obj: Object) -> PaddleJob:
+def _parse(obj: Object) -> PaddleJob:
     job = transform.job(obj)
     if job is None:
         name = "/".join((obj["metadata"]["namespace"], obj["metadata"]["name"]))
-        raise NotPossible(f"job {name} is not one that this version understands; is the CRD older or newer than pdj?")
+        raise NotPossible(
+            f"job {name} does not match the schema of this version; check whether the CRD is older or newer than pdj"
+        )
     return job
 
 
-def _moment(state: Object, field: str) -> str:
-    return next((str(value[field]) for value in state.values() if value and value.get(field)), "")
-
-
-def _time(event: Object) -> str:
-    moments = (event.get("lastTimestamp"), event.get("eventTime"), event["metadata"].get("creationTimestamp"))
-    found = next((str(moment) for moment in moments if moment), "")
-    return found[:19] + "Z" if len(found) > 20 else found
+def _event_time(event: Object) -> str:
+    times = (event.get("lastTimestamp"), event.get("eventTime"), event["metadata"].get("creationTimestamp"))
+    latest = next((str(time) for time in times if time), "")
+    return latest[:19] + "Z" if len(latest) > 20 else latest

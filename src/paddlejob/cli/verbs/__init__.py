@@ -1,1 +1,1 @@
-"""One file per verb of `pdj`: its options, and the few lines that call the package that does the work."""
+"""The commands with their options and help texts; heavy imports stay inside the functions."""

@@ -1,87 +1,100 @@
-"""`pdj convert`: another kind of job as a PaddleJob."""
+"""`pdj convert`: other kinds of jobs as PaddleJobs."""
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
+from paddlejob.cli.options import Force
+
 FORMATS = ("yaml", "json")
 
 
+@dataclass(frozen=True)
+class Converted:
+    document: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    copied: bool = False
+    """The object is not a job and stays unchanged."""
+
+
 def command(
-    file: Annotated[str, typer.Argument(help="A file with a Job or Kubeflow's PaddleJob; - is standard input.")],
+    file: Annotated[
+        str, typer.Argument(help="File with a Job or a Kubeflow PaddleJob; - reads standard input.", metavar="FILE")
+    ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="yaml or json; or a file to write.", metavar="yaml|json|FILE"),
+        typer.Option("--output", "-o", help="Output format, or a file to write.", metavar="yaml|json|FILE"),
     ] = "yaml",
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Force = False,
 ) -> None:
-    """Turn a batch/v1 Job that trains, or a PaddleJob of Kubeflow, into a PaddleJob.
+    """Convert a batch/v1 training Job or a Kubeflow PaddleJob to a PaddleJob.
 
-    What has no counterpart is named in notes: comments above the job (not in JSON), and lines on standard error. Other
-    objects of the file stay as they are.
+    Fields without a counterpart are reported on standard error, and in YAML as comments above the job. Other objects
+    in the file are copied unchanged.
 
-    Example: pdj convert paddle-cluster-job.yaml -o job.yaml
+    \b
+    Example:
+      pdj convert paddle-cluster-job.yaml -o job.yaml
     """
-    from paddlejob.cli.files import objects_in
-    from paddlejob.errors import BadInput
+    from paddlejob.cli.files import check_new_file, objects_in, write_file
 
-    if output not in FORMATS and Path(output).exists() and not force:
-        raise BadInput(f"{output}: is there already; choose another name, or --force to write over it")
-    results, notes = _converted(objects_in(file), file)
+    path = None if output in FORMATS else check_new_file(output, force)
+    results = _convert(objects_in(file), file)
     text = _as_json(results) if output == "json" or output.endswith(".json") else _as_yaml(results)
-    if output in FORMATS:
-        typer.echo(text, nl=False)
+    if path:
+        write_file(path, text)
     else:
-        _write(Path(output), text)
+        typer.echo(text, nl=False)
     if output != "yaml" or not sys.stdout.isatty():
-        for note in notes:
+        for note in _notes(results):
             typer.echo(f"note: {note}", err=True)
 
 
-def _converted(objects: list[dict[str, Any]], source: str) -> tuple[list[tuple[dict[str, Any], list[str]]], list[str]]:
-    """Each object as it comes out with the notes about it, and all notes."""
+def _convert(objects: list[dict[str, Any]], source: str) -> list[Converted]:
+    """Every object, converted where possible; raises BadInput if that is none."""
     from paddlejob.api.convert import convert, convertible
     from paddlejob.api.validate import faults
     from paddlejob.errors import BadInput, InvalidJob
 
-    results: list[tuple[dict[str, Any], list[str]]] = []
     try:
-        if not any(convertible(one) for one in objects):
+        if not any(convertible(obj) for obj in objects):
             convert(objects[0])
-        made = [convert(one) if convertible(one) else None for one in objects]
+        conversions = [convert(obj) if convertible(obj) else None for obj in objects]
     except BadInput as error:
         raise BadInput(f"{source}: {error}") from None
-    wrong = [fault for one in made if one for fault in faults(one.job)]
-    if wrong:
-        raise InvalidJob(wrong, source)
-    for given, one in zip(objects, made, strict=True):
-        results.append((one.job, list(one.notes)) if one else (given, []))
-    jobs = sum(one is not None for one in made)
-    prefixed = [(f"{job['metadata']['name']}: " if jobs > 1 else "", notes) for job, notes in results if notes]
-    return results, [f"{prefix}{note}" for prefix, notes in prefixed for note in notes]
+    errors = [fault for conversion in conversions if conversion for fault in faults(conversion.job)]
+    if errors:
+        raise InvalidJob(errors, source)
+    return [
+        Converted(conversion.job, tuple(conversion.notes)) if conversion else Converted(obj, copied=True)
+        for obj, conversion in zip(objects, conversions, strict=True)
+    ]
 
 
-def _as_yaml(results: list[tuple[dict[str, Any], list[str]]]) -> str:
-    from paddlejob.cli.yaml_text import to_yaml
-
-    return "---\n".join("".join(f"# {note}\n" for note in notes) + to_yaml(document) for document, notes in results)
-
-
-def _as_json(results: list[tuple[dict[str, Any], list[str]]]) -> str:
-    documents = [document for document, _ in results]
-    whole = documents[0] if len(documents) == 1 else {"apiVersion": "v1", "kind": "List", "items": documents}
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+def _notes(results: list[Converted]) -> list[str]:
+    """All notes; those of several jobs start with the name of their job."""
+    several = sum(not result.copied for result in results) > 1
+    return [
+        f"{result.document['metadata']['name']}: {note}" if several else note
+        for result in results
+        for note in result.notes
+    ]
 
 
-def _write(path: Path, text: str) -> None:
-    from paddlejob.errors import NotPossible
+def _as_yaml(results: list[Converted]) -> str:
+    from paddlejob.cli.output.formats import to_yaml
 
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise NotPossible(f"{path}: cannot be written: {error.strerror}") from None
+    return "---\n".join(
+        "".join(f"# {note}\n" for note in result.notes) + to_yaml(result.document) for result in results
+    )
+
+
+def _as_json(results: list[Converted]) -> str:
+    from paddlejob.cli.output.formats import as_list, to_json
+
+    documents = [result.document for result in results]
+    return to_json(documents[0] if len(documents) == 1 else as_list(documents))

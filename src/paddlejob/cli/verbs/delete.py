@@ -10,18 +10,20 @@ from paddlejob.cli.options import Cluster, Context, Namespace
 
 
 def command(
-    names: Annotated[list[str], typer.Argument(help="Names of jobs.", metavar="JOB")],
+    names: Annotated[list[str], typer.Argument(help="Names of the jobs.", metavar="JOB")],
     namespace: Namespace = "",
-    wait: Annotated[bool, typer.Option(help="Return when nothing of it is left.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait until the jobs are deleted.")] = True,
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
-    """Delete jobs: what runs of them ends, their logs go; what claims hold stays.
+    """Stop jobs and delete them and their logs. Data in volume claims is kept.
 
-    Example: pdj delete wide-and-deep
+    \b
+    Example:
+      pdj delete wide-and-deep
     """
     from paddlejob.cli.targets.target import choose_target
 
-    place = choose_target(cluster, context)
+    target = choose_target(cluster, context)
     for name in names:
-        typer.echo(place.delete(namespace or place.default_namespace, name, wait))
+        typer.echo(target.delete(namespace or target.default_namespace, name, wait))

@@ -1,29 +1,75 @@
-"""`pdj get`."""
+"""`pdj list`, `pdj get` and `pdj why`: the verbs that show jobs."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 from paddlejob.cli.options import Cluster, Context, Format, JobName, Namespace, Output
 
 
-def command(
+def list_jobs(
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="List only the jobs in this namespace.", metavar="NAMESPACE")
+    ] = "",
+    output: Format = Output.table,
+    cluster: Cluster = False,
+    context: Context = "",
+) -> None:
+    """List the jobs in all namespaces, or in one.
+
+    \b
+    Example:
+      pdj list -o wide
+    """
+    from paddlejob.cli.output.formats import as_list, machine_readable
+    from paddlejob.cli.output.tables import job_table
+    from paddlejob.cli.targets.target import choose_target
+
+    target = choose_target(cluster, context)
+    views = target.jobs(namespace or None)
+    text = machine_readable(as_list([view.document for view in views]), output)
+    if text is not None:
+        typer.echo(text, nl=False)
+    elif not views:
+        typer.echo(f"No jobs found; start one with `{target.start_command}`.", err=True)
+    else:
+        typer.echo(job_table(views, wide=output is Output.wide))
+
+
+def get(
     name: JobName,
     namespace: Namespace = "",
     output: Format = Output.table,
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
-    """Show a job, its replicas and where their logs are.
+    """Show a job, its replicas and the location of their logs.
 
-    Example: pdj get wide-and-deep -o yaml
+    \b
+    Example:
+      pdj get wide-and-deep -o yaml
     """
-    from paddlejob.cli.output import documents, job_page
+    from paddlejob.cli.output.formats import machine_readable
+    from paddlejob.cli.output.tables import job_page
     from paddlejob.cli.targets.target import choose_target
 
-    place = choose_target(cluster, context)
-    view = place.job(namespace or place.default_namespace, name)
-    if output in (Output.json, Output.yaml):
-        typer.echo(documents([view.document], output, many=False))
-    else:
-        typer.echo(job_page(view))
+    target = choose_target(cluster, context)
+    view = target.job(namespace or target.default_namespace, name)
+    text = machine_readable(view.document, output)
+    typer.echo(job_page(view) if text is None else text, nl=text is None)
+
+
+def why(name: JobName, namespace: Namespace = "", cluster: Cluster = False, context: Context = "") -> None:
+    """Explain the state of a job from its status, events and logs, and suggest what to do next.
+
+    \b
+    Example:
+      pdj why wide-and-deep
+    """
+    from paddlejob.cli.output.explain import explain
+    from paddlejob.cli.targets.target import choose_target
+
+    target = choose_target(cluster, context)
+    typer.echo(explain(target.job(namespace or target.default_namespace, name)))

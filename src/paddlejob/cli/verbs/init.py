@@ -1,14 +1,58 @@
-"""`pdj init`: a commented job file to start from."""
+"""`pdj init`: a commented job file, made from a bundled example that trains as it is."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from paddlejob.cli.options import Force
 
-class Shape(StrEnum):
+REGISTRY = "registry.baidubce.com/paddle-operator"
+
+
+@dataclass(frozen=True)
+class Starter:
+    name: str
+    about: str
+    image: str
+    roles: tuple[tuple[str, int, str], ...]
+    """Role, replicas and description."""
+    command: str = ""
+
+
+STARTERS = {
+    "ps": Starter(
+        "wide-and-deep",
+        "Parameter servers hold the model, workers train on it (PS mode).",
+        f"{REGISTRY}/demo-wide-and-deep:v1",
+        (("ps", 2, "Parameter servers. They stop when all workers have finished."), ("worker", 2, "Trainers.")),
+    ),
+    "collective": Starter(
+        "resnet",
+        "Workers train together and exchange gradients (Collective mode).",
+        f"{REGISTRY}/demo-resnet:v1",
+        (("worker", 2, "Trainers."),),
+        '["python", "-m", "paddle.distributed.launch", "train_fleet.py"]',
+    ),
+    "single": Starter("mnist", "One process (Single mode).", "paddlejob/mnist:v1", (("worker", 1, "The trainer."),)),
+    "heter": Starter(
+        "heter",
+        "Heterogeneous trainers between servers and workers (Heter mode).\n"
+        "# The bundled example shows the roles and trains nothing: heter training fails inside Paddle 2.6.2.",
+        "paddlejob/heter:v1",
+        (
+            ("ps", 1, "Parameter servers."),
+            ("worker", 1, "Trainers of the first stage."),
+            ("heter", 1, "Trainers of the second stage, on other devices."),
+        ),
+    ),
+}
+
+
+class Mode(StrEnum):
     ps = "ps"
     collective = "collective"
     single = "single"
@@ -16,28 +60,94 @@ class Shape(StrEnum):
 
 
 def command(
-    mode: Annotated[Shape, typer.Argument(help="How the job trains.", metavar="MODE")] = Shape.ps,
-    output: Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output.")] = "-",
-    name: Annotated[str, typer.Option(help="The job's name.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    mode: Annotated[
+        Mode, typer.Argument(help="Training mode: ps, collective, single or heter.", metavar="MODE")
+    ] = Mode.ps,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="File to write; - is standard output.", metavar="FILE")
+    ] = "-",
+    name: Annotated[
+        str, typer.Option(help="Name of the job. Defaults to the name of the example.", metavar="NAME")
+    ] = "",
+    force: Force = False,
 ) -> None:
-    """Write a commented job file. MODE is ps, collective, single or heter.
+    """Create a commented job file to start from.
 
-    Example: pdj init collective -o job.yaml && pdj run job.yaml
+    \b
+    Example:
+      pdj init collective -o job.yaml && pdj run job.yaml
     """
-    from pathlib import Path
-
-    from paddlejob.cli.starter_files import starting_file
+    from paddlejob.cli.files import check_new_file, write_file
     from paddlejob.errors import BadInput
 
-    text = starting_file(mode.value, name)
+    text = starter_file(mode.value, name)
     if output == "-":
         typer.echo(text, nl=False)
         return
-    path = Path(output)
-    if path.exists() and not force:
-        raise BadInput(f"{output}: is there already; choose another name, or --force to write over it")
+    path = check_new_file(output, force)
     if not path.absolute().parent.is_dir():
-        raise BadInput(f"{output}: there is no directory {path.parent}; make it first")
-    path.write_text(text)
-    typer.echo(f"wrote {output}; `pdj run {output}` trains it here, `pdj submit {output}` on a cluster")
+        raise BadInput(f"{output}: no such directory: {path.parent}; create it first")
+    write_file(path, text)
+    typer.echo(f"wrote {output}; run it with `pdj run {output}`, or on a cluster with `pdj submit {output}`")
+
+
+def starter_file(mode: str, name: str = "") -> str:
+    starter = STARTERS[mode]
+    text = _head(starter, name or starter.name) + "".join(_role(starter, *role) for role in starter.roles)
+    _check(text)
+    return text
+
+
+def _head(starter: Starter, name: str) -> str:
+    gloo = "  # Barriers with gloo: 0 off, 1 workers, 2 workers and servers.\n  withGloo: 1\n"
+    return f"""# {starter.about}
+# On this machine: pdj run FILE. On a cluster: pdj submit FILE or kubectl apply -f FILE. Preview: pdj plan FILE.
+apiVersion: batch.paddlepaddle.org/v1
+kind: PaddleJob
+metadata:
+  name: {name}
+spec:
+{gloo if len(starter.roles) > 1 else ""}  # How pods reach each other: PodIP, Service (DNS names) or Host.
+  intranet: PodIP
+  # When pods are deleted after the job has ended: Always, Never, OnFailure or OnCompletion. Use Never for debugging.
+  cleanPodPolicy: OnCompletion
+  # How often the job restarts after a failure. The program should resume from its own checkpoint.
+  backoffLimit: 3
+  # 1: the number of workers can change while the job runs (pdj scale).
+  elastic: 0
+"""
+
+
+def _role(starter: Starter, role: str, replicas: int, about: str) -> str:
+    return f"""  # {about}
+  {role}:
+    replicas: {replicas}
+    template:
+      spec:
+        containers:
+          - name: paddle
+            # Your image. `pdj run` runs the code in a directory instead: --image NAME=DIR, or the one with this file.
+            image: {starter.image}
+{_command(starter)}            # resources:
+            #   limits:
+            #     cpu: "2"
+            #     memory: 4Gi
+            #     nvidia.com/gpu: 1
+"""
+
+
+def _command(starter: Starter) -> str:
+    if starter.command:
+        return f"            command: {starter.command}\n"
+    return """\
+            # Required when `pdj run` uses a directory of yours; without it, the command of the image runs.
+            # command: ["python", "train.py"]
+"""
+
+
+def _check(text: str) -> None:
+    """Raises InvalidJob for a name that no job can have."""
+    from paddlejob.api.documents import documents
+    from paddlejob.api.validate import parse
+
+    parse(documents(text, "the new file")[0], "the new file")

@@ -1,4 +1,4 @@
-"""`pdj install`."""
+"""`pdj install` and `pdj uninstall`."""
 
 from __future__ import annotations
 
@@ -6,62 +6,108 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Context
+from paddlejob.cli.options import Context, DryRun, HiddenCluster
 
 if TYPE_CHECKING:
     from paddlejob.cli.install.install import Installation
     from paddlejob.cli.targets.cluster import ClusterTarget
 
+OperatorNamespace = Annotated[
+    str, typer.Option("--namespace", "-n", help="Namespace of the operator.", metavar="NAMESPACE")
+]
 
-def command(
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Where the operator lives.")] = "paddle-system",
-    watch: Annotated[str, typer.Option(help="Work for this namespace only, with rights there only.")] = "",
-    image: Annotated[str, typer.Option(help="The operator's image.", show_default="that of this version")] = "",
-    replicas: Annotated[int, typer.Option(help="One works, the others stand by.", min=1)] = 1,
+
+def install(
+    namespace: OperatorNamespace = "paddle-system",
+    watch: Annotated[
+        str,
+        typer.Option(
+            help="Watch only this namespace instead of all, with permissions only there.", metavar="NAMESPACE"
+        ),
+    ] = "",
+    image: Annotated[
+        str, typer.Option(help="Image of the operator. Defaults to the image of this version.", metavar="IMAGE")
+    ] = "",
+    replicas: Annotated[
+        int, typer.Option(help="Number of replicas; one is active, the others stand by.", metavar="N", min=1)
+    ] = 1,
     context: Context = "",
-    cluster: Annotated[bool, typer.Option("--cluster", hidden=True)] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the objects, and change nothing.")] = False,
-    wait: Annotated[bool, typer.Option(help="Return when the operator works.")] = True,
-    timeout: Annotated[float, typer.Option(help="How many seconds to wait at most.")] = 180.0,
+    cluster: HiddenCluster = False,
+    dry_run: DryRun = False,
+    wait: Annotated[bool, typer.Option(help="Wait until the operator is ready.")] = True,
+    timeout: Annotated[float, typer.Option(help="Longest time to wait.", metavar="SECONDS")] = 180.0,
 ) -> None:
-    """Install the operator in a cluster, or bring the one that is there to this version. Jobs run on meanwhile.
+    """Install the operator in a cluster, or update it to this version. Running jobs are not affected.
 
-    Example: pdj install --watch training -n training
+    \b
+    Example:
+      pdj install --watch training -n training
     """
-    import sys
-
     from paddlejob.cli.install.install import Installation
+    from paddlejob.cli.output.formats import to_yaml
     from paddlejob.cli.targets.cluster import ClusterTarget
-    from paddlejob.cli.yaml_text import to_yaml
     from paddlejob.operator.manifests import IMAGE
 
     wanted = Installation(namespace, watch, image or IMAGE, replicas)
     if dry_run:
-        sys.stdout.write(to_yaml(*wanted.objects))
+        typer.echo(to_yaml(*wanted.objects), nl=False)
         return
     _install(ClusterTarget(context), wanted, timeout if wait else None)
 
 
-def _install(place: ClusterTarget, wanted: Installation, seconds: float | None) -> None:
-    from paddlejob.cli.doctor.webhooks import find_leftovers, told
-    from paddlejob.cli.install.install import install
-    from paddlejob.cli.install.rollout import until_available
+def _install(target: ClusterTarget, wanted: Installation, timeout: float | None) -> None:
+    from paddlejob.cli.doctor.webhooks import describe, find_leftovers
+    from paddlejob.cli.install.install import install as apply
+    from paddlejob.cli.install.rollout import wait_until_available
     from paddlejob.errors import NotPossible
     from paddlejob.kube.client import Client
 
-    async def work(client: Client) -> None:
+    async def run(client: Client) -> None:
         leftovers = await find_leftovers(client)
-        if any(one.stops_pods for one in leftovers):
-            raise NotPossible(told(leftovers))
+        if any(leftover.blocks_pods for leftover in leftovers):
+            raise NotPossible(describe(leftovers))
         if leftovers:
-            typer.echo(f"warning: {told(leftovers)}", err=True)
-        deployment = await install(client, wanted, typer.echo)
-        if seconds is not None:
-            await until_available(client, deployment, seconds, lambda words: typer.echo(f"waiting: {words}"))
+            typer.echo(f"warning: {describe(leftovers)}", err=True)
+        deployment = await apply(client, wanted, typer.echo)
+        if timeout is not None:
+            await wait_until_available(client, deployment, timeout, lambda text: typer.echo(f"waiting: {text}"))
 
-    place.asked(work)
+    target.with_client(run)
     scope = f"namespace {wanted.watch}" if wanted.watch else "all namespaces"
-    done = "the operator works" if seconds is not None else "the operator is being started"
-    target = f" -n {wanted.watch}" if wanted.watch else ""
-    context = f" --context {place.context}" if place.context else ""
-    typer.echo(f"{done} and watches {scope}; next: `pdj submit FILE{context}{target}`")
+    state = "The operator is ready and watches" if timeout is not None else "The operator is starting and will watch"
+    namespace = f" -n {wanted.watch}" if wanted.watch else ""
+    typer.echo(f"{state} {scope}; next: `pdj submit FILE{target.context_flag}{namespace}`")
+
+
+def uninstall(
+    namespace: OperatorNamespace = "paddle-system",
+    keep_jobs: Annotated[bool, typer.Option("--keep-jobs", help="Keep the PaddleJob CRD and all jobs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    context: Context = "",
+    cluster: HiddenCluster = False,
+) -> None:
+    """Remove the operator and all PaddleJobs from a cluster.
+
+    Lists what will be deleted and asks for confirmation.
+
+    \b
+    Example:
+      pdj uninstall --keep-jobs
+    """
+    import sys
+
+    from paddlejob.cli.install.uninstall import perform_removal, plan_removal
+    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.errors import BadInput
+
+    target = ClusterTarget(context)
+    removal = target.with_client(lambda client: plan_removal(client, namespace, keep_jobs))
+    if removal.warnings:
+        lines = ["Removing the operator:", *(f"  {warning}" for warning in removal.warnings)]
+        typer.echo("\n".join(lines), err=True)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadInput("cannot ask for confirmation without a terminal; confirm with --yes")
+        if not typer.confirm(f"Remove the operator from {target.access.server}?"):
+            raise typer.Exit(1)
+    target.with_client(lambda client: perform_removal(client, removal, typer.echo))

@@ -8,32 +8,47 @@ import typer
 
 from paddlejob.cli.options import Cluster, Context, JobName, Namespace
 
+ROLES = ("ps", "worker", "heter")
+
 
 def command(
     name: JobName,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they grow, until the job rests.")] = False,
-    role: Annotated[str, typer.Option(help="Only ps, worker or heter.")] = "",
-    index: Annotated[int | None, typer.Option(help="Only the replica with this number.")] = None,
-    attempt: Annotated[int, typer.Option(help="Of this attempt; else the newest.")] = 0,
-    tail: Annotated[int, typer.Option(help="Only the last so many lines of each.")] = -1,
-    container: Annotated[str, typer.Option("--container", "-c", help="Of a sidecar or init container.")] = "",
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Stream new output until the job ends.")] = False,
+    role: Annotated[
+        str, typer.Option(help="Show only replicas with this role: ps, worker or heter.", metavar="ROLE")
+    ] = "",
+    index: Annotated[int | None, typer.Option(help="Show only the replica with this index.", metavar="INDEX")] = None,
+    attempt: Annotated[
+        int, typer.Option(help="Show this attempt instead of the latest.", metavar="N", show_default=False)
+    ] = 0,
+    tail: Annotated[
+        int, typer.Option(help="Show the last N lines of each replica.", metavar="N", show_default=False)
+    ] = -1,
+    container: Annotated[
+        str,
+        typer.Option("--container", "-c", help="Show this sidecar or init container instead.", metavar="NAME"),
+    ] = "",
     namespace: Namespace = "",
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
-    """Print what the replicas of a job have written; of several, each line begins with its replica.
+    """Print the logs of a job's replicas.
 
-    Example: pdj logs wide-and-deep -f --role worker --index 0
+    If there are several replicas, every line starts with the name of its replica.
+
+    \b
+    Example:
+      pdj logs wide-and-deep -f --role worker --index 0
     """
     import sys
 
     from paddlejob.cli.targets.target import LogChoice, choose_target
     from paddlejob.errors import BadInput
 
-    if role not in ("", "ps", "worker", "heter"):
+    if role not in ("", *ROLES):
         raise BadInput(f"--role: is {role}; use ps, worker or heter")
     choice = LogChoice(role, index, attempt, container, follow, tail)
-    place = choose_target(cluster, context)
-    for piece in place.logs(namespace or place.default_namespace, name, choice):
+    target = choose_target(cluster, context)
+    for piece in target.logs(namespace or target.default_namespace, name, choice):
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()

@@ -8,19 +8,39 @@ import typer
 
 
 def command(
-    namespace: Annotated[str, typer.Option(help="Watch this namespace only; all where absent.")] = "",
-    leader_elect: Annotated[bool, typer.Option("--leader-elect", help="Of several replicas, let one work.")] = False,
-    leader_namespace: Annotated[str, typer.Option(help="Where the lease lives; the operator's own.")] = "",
-    lease_seconds: Annotated[float, typer.Option(help="How long a silent leader keeps the lease.")] = 15.0,
-    metrics_bind_address: Annotated[str, typer.Option(help="Where Prometheus reads; 0 for nowhere.")] = ":8080",
-    health_probe_bind_address: Annotated[str, typer.Option(help="Where probes ask; 0 for nowhere.")] = ":8081",
-    kubeconfig: Annotated[str, typer.Option(help="A kubeconfig file; else KUBECONFIG or the pod's own.")] = "",
-    context: Annotated[str, typer.Option(help="A context of the kubeconfig.")] = "",
-    log_format: Annotated[str, typer.Option(help="json, or text for people.")] = "json",
+    namespace: Annotated[str, typer.Option(help="Watch only this namespace instead of all.", metavar="NAMESPACE")] = "",
+    leader_elect: Annotated[
+        bool, typer.Option("--leader-elect", help="Elect a leader, so that only one of several replicas is active.")
+    ] = False,
+    leader_namespace: Annotated[
+        str,
+        typer.Option(
+            help="Namespace of the leader election lease. Defaults to that of the operator.", metavar="NAMESPACE"
+        ),
+    ] = "",
+    lease_seconds: Annotated[
+        float, typer.Option(help="Time after which an unresponsive leader loses the lease.", metavar="SECONDS")
+    ] = 15.0,
+    metrics_bind_address: Annotated[
+        str, typer.Option(help="Address of the Prometheus metrics endpoint; 0 disables it.", metavar="ADDRESS")
+    ] = ":8080",
+    health_probe_bind_address: Annotated[
+        str, typer.Option(help="Address of the health probe endpoint; 0 disables it.", metavar="ADDRESS")
+    ] = ":8081",
+    kubeconfig: Annotated[
+        str,
+        typer.Option(
+            help="Kubeconfig file. Defaults to KUBECONFIG, or to the service account of the pod.", metavar="FILE"
+        ),
+    ] = "",
+    context: Annotated[str, typer.Option(help="Context of the kubeconfig.", metavar="NAME")] = "",
+    log_format: Annotated[str, typer.Option(help="Log format: json or text.", metavar="FORMAT")] = "json",
 ) -> None:
-    """Run the controller until it is stopped.
+    """Run the controller in the foreground.
 
-    Example: pdj operator --namespace=paddle-system --leader-elect
+    \b
+    Example:
+      pdj operator --namespace=paddle-system --leader-elect
     """
     import asyncio
 

@@ -1,36 +1,100 @@
-"""`pdj plan`: the very objects that would be created, before anything is."""
+"""`pdj plan` and `pdj crd`: the verbs that print objects without creating them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from paddlejob.api.types import PaddleJob
+    from paddlejob.plan import Pod
 
-def command(
-    file: Annotated[str, typer.Argument(help="A job file; - is standard input.", metavar="FILE")],
-    engine: Annotated[str, typer.Option(help="kubernetes, or local for the embedded engine.")] = "kubernetes",
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Where the job would run.")] = "",
+EXAMPLE_ADDRESSES: dict[str, Callable[[int], str]] = {
+    "kubernetes": lambda number: f"10.0.{number // 250}.{number % 250 + 1}",
+    "local": lambda number: f"127.{number // 62500 + 1}.{number // 250 % 250}.{number % 250 + 2}",
+}
+"""The address of the pod with a given number, on each engine."""
+EXAMPLE_TIME = 1_800_000_000.0
+
+
+def plan(
+    file: Annotated[str, typer.Argument(help="Job file; - reads standard input.", metavar="FILE")],
+    engine: Annotated[
+        str, typer.Option(help="Engine: kubernetes, or local for `pdj run`.", metavar="ENGINE")
+    ] = "kubernetes",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of the job.", metavar="NAMESPACE")
+    ] = "",
 ) -> None:
-    """Print the objects and the environment that a job would get, and create nothing.
+    """Print the objects and the environment that a job would get, without creating them.
 
-    Addresses are not known before pods run; examples stand in for them. Example: pdj plan job.yaml
+    Pod addresses are examples, because real ones are assigned when the pods run.
+
+    \b
+    Example:
+      pdj plan job.yaml
     """
-    import sys
-
     from paddlejob.api.validate import parse
-    from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
-    from paddlejob.cli.preview import ENGINES, preview
-    from paddlejob.cli.yaml_text import to_yaml
+    from paddlejob.cli.files import jobs_in, objects_in
+    from paddlejob.cli.output.formats import to_yaml
     from paddlejob.errors import BadInput
 
-    if engine not in ENGINES:
-        raise BadInput(f"--engine: is {engine}; use {' or '.join(ENGINES)}")
-    objects = objects_in(file)
-    jobs = [one for one in objects if is_paddle_job(one)]
-    if not jobs:
-        raise no_job_in(file, objects)
-    for document in jobs:
+    if engine not in EXAMPLE_ADDRESSES:
+        raise BadInput(f"--engine: is {engine}; use {' or '.join(EXAMPLE_ADDRESSES)}")
+    for document in jobs_in(file, objects_in(file)):
         if namespace:
             document["metadata"]["namespace"] = namespace
-        sys.stdout.write("---\n" + to_yaml(*preview(parse(document, file), engine)))
+        typer.echo("---\n" + to_yaml(*planned_objects(parse(document, file), engine)), nl=False)
+
+
+def crd() -> None:
+    """Print the CustomResourceDefinition of PaddleJob.
+
+    \b
+    Example:
+      pdj crd | kubectl create -f -
+    """
+    from paddlejob.api import crd as definition
+    from paddlejob.cli.output.formats import to_yaml
+
+    typer.echo(to_yaml(definition.crd()), nl=False)
+
+
+def planned_objects(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
+    """The pods and Services of the first plan, then the environment of the plan that lifts the start barrier."""
+    from paddlejob.errors import BadInput
+    from paddlejob.plan import Create, PodGroup, World, environment, gang, names
+    from paddlejob.plan import plan as make_plan
+
+    metadata = job.metadata.model_copy(update={"uid": job.metadata.uid or "00000-example"})
+    job = job.model_copy(update={"metadata": metadata})
+    if message := environment.too_large(job):
+        raise BadInput(f"job {job.name}: {message}")
+    groups = (PodGroup(names.pod_group(job), "example", ours=True),) if gang.wanted(job) else ()
+    first = make_plan(job, World(pod_groups=groups), EXAMPLE_TIME)
+    waiting = World(pods=_waiting_pods(job, EXAMPLE_ADDRESSES[engine]), pod_groups=groups)
+    second = make_plan(job.model_copy(update={"status": first.status}), waiting, EXAMPLE_TIME)
+    created = [action.manifest for action in (*first.actions, *second.actions) if isinstance(action, Create)]
+    return ([gang.manifest(job)] if groups else []) + created
+
+
+def _waiting_pods(job: PaddleJob, address: Callable[[int], str]) -> tuple[Pod, ...]:
+    """The pods of the first attempt, waiting at the start barrier."""
+    from paddlejob.plan import Pod, PodPhase, names
+
+    slots = [(role, index) for role, spec in job.spec.roles.items() for index in range(spec.replicas)]
+    return tuple(
+        Pod(
+            name=names.pod(job, role, index),
+            uid=f"example-{number}",
+            role=role,
+            index=index,
+            attempt=1,
+            phase=PodPhase.WAITING,
+            address=address(number),
+            build=names.build_digest(job),
+        )
+        for number, (role, index) in enumerate(slots)
+    )

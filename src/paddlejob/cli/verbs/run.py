@@ -1,10 +1,12 @@
-"""`pdj run`: the jobs of a file on this machine, without Kubernetes and without Docker."""
+"""`pdj run`: jobs on this machine, without Kubernetes and without Docker."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from paddlejob.cli.options import JobFiles, Python
 
 if TYPE_CHECKING:
     from paddlejob.cli.run.prepare import Prepared
@@ -13,27 +15,36 @@ if TYPE_CHECKING:
 
 
 def command(
-    files: Annotated[list[str], typer.Argument(help="Job files; - is standard input.", metavar="FILE")],
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return at once; the jobs run on.")] = False,
+    files: JobFiles,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Run the jobs in the background.")] = False,
     cpu: Annotated[
-        bool, typer.Option("--cpu", help="Train on the CPU: leave out GPUs and what chooses a node.")
+        bool, typer.Option("--cpu", help="Train on the CPU: ignore GPU requests and node selectors.")
     ] = False,
     image: Annotated[
-        list[str] | None, typer.Option(help="The directory that an image stands for.", metavar="NAME=DIR")
+        list[str] | None,
+        typer.Option(help="Run the code in directory DIR for the image NAME. Repeatable.", metavar="NAME=DIR"),
     ] = None,
     volume: Annotated[
         list[str] | None,
-        typer.Option(help="The directory that a claim, or a path of this machine, stands for.", metavar="NAME=DIR"),
+        typer.Option(
+            help="Use directory DIR for the volume claim or the host path NAME. Repeatable.", metavar="NAME=DIR"
+        ),
     ] = None,
-    python: Annotated[str, typer.Option(help="The Python to train with; else that of the active environment.")] = "",
+    python: Python = "",
     overcommit: Annotated[
-        bool, typer.Option("--overcommit", help="Run even if more CPU or memory is asked for than is there.")
+        bool, typer.Option("--overcommit", help="Run even if the jobs request more CPU or memory than available.")
     ] = False,
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="For jobs that name none.")] = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of jobs that set none.", metavar="NAMESPACE")
+    ] = "",
 ) -> None:
-    """Train the jobs of a file on this machine.
+    """Train the jobs in files on this machine, without Kubernetes.
 
-    The exit status is 0 when all of them completed. Example: pdj run job.yaml
+    The exit status is 0 if all jobs complete.
+
+    \b
+    Example:
+      pdj run job.yaml
     """
     from paddlejob.cli.run.prepare import pairs, prepare
     from paddlejob.local.machine.resources import this_machine
@@ -48,26 +59,27 @@ def command(
     )
     store = Store()
     prepared = prepare(files, options, store, this_machine(), namespace, cpu)
-    for note in dict.fromkeys(note for one in prepared for note in one.notes):
+    notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
+    for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)
-    _tell_replaced(store, prepared)
     if detach:
         _run_detached(store, prepared)
     else:
         raise typer.Exit(_run_attached(store, prepared))
 
 
-def _tell_replaced(store: Store, prepared: list[Prepared]) -> None:
-    """A job that could have gone on."""
+def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
+    """One note for every job that starts over although it could have been resumed."""
     from paddlejob.local.store import at_rest
 
+    notes = []
     for one in prepared:
-        folder = store.folder((one.job.namespace, one.job.name))
-        before = folder.job()
-        if before and not before.status.finished and (at_rest(before) or not folder.hosted):
-            name = one.job.name
-            words = f"job {name} was interrupted and begins anew; `pdj resume {name}` would have let it go on"
-            typer.echo(f"note: {words}", err=True)
+        name = one.job.name
+        folder = store.folder((one.job.namespace, name))
+        previous = folder.job()
+        if previous and not previous.status.finished and (at_rest(previous) or not folder.hosted):
+            notes.append(f"{name} was interrupted and starts over; to continue it instead, use `pdj resume {name}`")
+    return notes
 
 
 def _interpreter(python: str) -> str:
@@ -75,14 +87,14 @@ def _interpreter(python: str) -> str:
 
     from paddlejob.errors import BadInput
 
-    found = shutil.which(python) if python else ""
-    if found is None:
-        raise BadInput(f"--python {python}: there is no such program")
-    return found
+    path = shutil.which(python) if python else ""
+    if path is None:
+        raise BadInput(f"--python {python}: no such program")
+    return path
 
 
 def _begin(store: Store, prepared: list[Prepared]) -> Held:
-    """All jobs or none."""
+    """Store all jobs, or none if one of them cannot be stored."""
     import time
 
     held: Held = []
@@ -103,7 +115,7 @@ def _run_detached(store: Store, prepared: list[Prepared]) -> None:
     start_detached(store, _begin(store, prepared))
     for one in prepared:
         name = one.job.name
-        typer.echo(f"job {name} runs in the background: `pdj get {name}`, `pdj logs -f {name}`, `pdj delete {name}`")
+        typer.echo(f"{name} runs in the background; next: `pdj get {name}`, `pdj logs -f {name}`, `pdj delete {name}`")
 
 
 def _run_attached(store: Store, prepared: list[Prepared]) -> int:
@@ -113,5 +125,5 @@ def _run_attached(store: Store, prepared: list[Prepared]) -> int:
 
     with Signals() as signals:
         held = _begin(store, prepared)
-        host = start_attached(store, held)
-        return watch(store, [folder.key for folder, _ in held], host, signals)
+        runner = start_attached(store, held)
+        return watch(store, [folder.key for folder, _ in held], runner, signals)

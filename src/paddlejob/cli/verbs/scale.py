@@ -11,17 +11,22 @@ from paddlejob.cli.options import Cluster, Context, JobName, Namespace
 
 def command(
     name: JobName,
-    workers: Annotated[int, typer.Argument(help="How many workers.", metavar="WORKERS")],
+    workers: Annotated[int, typer.Argument(help="Number of workers.", metavar="WORKERS")],
     namespace: Namespace = "",
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
-    """Change the number of workers of an elastic or suspended job; it goes on from its checkpoint.
+    """Change the number of workers of an elastic or suspended job.
 
-    Example: pdj scale resnet 4
+    The job continues from its last checkpoint.
+
+    \b
+    Example:
+      pdj scale resnet 4
     """
+    from paddlejob.cli.output.humanize import plural
     from paddlejob.cli.targets.target import choose_target
 
-    place = choose_target(cluster, context)
-    place.change(namespace or place.default_namespace, name, worker={"replicas": workers})
-    typer.echo(f"job {name} now wants {workers} workers")
+    target = choose_target(cluster, context)
+    target.change(namespace or target.default_namespace, name, worker={"replicas": workers})
+    typer.echo(f"{name} scaled to {plural(workers, 'worker')}")

@@ -6,58 +6,65 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Context
+from paddlejob.cli.options import Context, DryRun, JobFiles
 
 if TYPE_CHECKING:
-    from paddlejob.cli.submit.files import Submission
+    from paddlejob.cli.submit.submission import Submission
     from paddlejob.cli.targets.cluster import ClusterTarget
 
 
 def command(
-    files: Annotated[list[str], typer.Argument(help="Job files; - is standard input.", metavar="FILE")],
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="For what names no namespace.")] = "",
+    files: JobFiles,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of objects that set none.", metavar="NAMESPACE")
+    ] = "",
     context: Context = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and send nothing.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when the jobs have ended; 0 if all completed.")] = False,
+    dry_run: DryRun = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the jobs end; the exit status is 0 if all complete.")
+    ] = False,
 ) -> None:
-    """Train the jobs of a file on a cluster. Other objects of the file are created or changed before them.
+    """Train the jobs in files on a cluster.
 
-    Example: pdj submit job.yaml -n training --wait
+    Other objects in the files are created or updated first. If the API server rejects any object, nothing is changed.
+
+    \b
+    Example:
+      pdj submit job.yaml -n training --wait
     """
-    import sys
-
-    from paddlejob.cli.submit.files import read_submission
+    from paddlejob.cli.output.formats import to_yaml
+    from paddlejob.cli.submit.submission import read_submission
     from paddlejob.cli.targets.cluster import ClusterTarget
-    from paddlejob.cli.yaml_text import to_yaml
 
-    documents = read_submission(files, namespace)
-    place = ClusterTarget(context)
-    submission = documents.in_namespace(namespace or place.default_namespace)
+    submission = read_submission(files, namespace)
+    target = ClusterTarget(context)
+    submission = submission.in_namespace(namespace or target.default_namespace)
     if dry_run:
-        sys.stdout.write(to_yaml(*submission.documents))
+        typer.echo(to_yaml(*submission.documents), nl=False)
         return
-    _submit(place, submission)
+    _submit(target, submission)
     if wait:
-        _wait(place, submission)
+        _wait(target, submission)
 
 
-def _submit(place: ClusterTarget, submission: Submission) -> None:
-    from paddlejob.cli.install.operators import asleep, find_operators, unwatched
-    from paddlejob.cli.submit.apply import send
+def _submit(target: ClusterTarget, submission: Submission) -> None:
+    from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
+    from paddlejob.cli.submit.apply import apply
 
-    for done in place.asked(lambda client: send(client, submission, place)):
-        typer.echo(done)
-    operators = place.asked(find_operators)
+    for line in target.with_client(lambda client: apply(client, submission, target)):
+        typer.echo(line)
+    operators = target.with_client(find_operators)
     for namespace in dict.fromkeys(key[0] for key in submission.jobs):
-        trouble = unwatched(operators, namespace, place.flags()) or asleep(operators, namespace)
-        if trouble:
-            typer.echo(f"warning: {trouble}", err=True)
+        unwatched = unwatched_message(operators, namespace, target.flags())
+        warning = unwatched or unavailable_message(operators, namespace)
+        if warning:
+            typer.echo(f"warning: {warning}", err=True)
     for namespace, name in submission.jobs:
-        flags = place.flags(namespace)
+        flags = target.flags(namespace)
         typer.echo(f"next: `pdj why {name}{flags}`, `pdj logs -f {name}{flags}`, `pdj delete {name}{flags}`")
 
 
-def _wait(place: ClusterTarget, submission: Submission) -> None:
+def _wait(target: ClusterTarget, submission: Submission) -> None:
     import time
 
     from paddlejob.api.types import Phase
@@ -66,11 +73,11 @@ def _wait(place: ClusterTarget, submission: Submission) -> None:
 
     screen = PlainScreen()
     while True:
-        views = [place.job(*key) for key in submission.jobs]
+        views = [target.job(*key) for key in submission.jobs]
         screen.show(views)
         if all(view.job.status.finished for view in views):
             break
         time.sleep(1.0)
     failed = [view.job for view in views if view.job.status.phase is not Phase.COMPLETED]
     if failed:
-        raise JobFailed("\n".join(f"job {job.name} failed: {job.status.message}" for job in failed))
+        raise JobFailed("\n".join(f"{job.name} failed: {job.status.message}" for job in failed))

@@ -1,59 +1,65 @@
-"""`pdj validate`: what is wrong with a job file, before anything is submitted."""
+"""`pdj validate`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from paddlejob.cli.options import JobFiles
 
-def command(
-    files: Annotated[list[str], typer.Argument(help="Job files; - is standard input.", metavar="FILE")],
-) -> None:
-    """Check job files offline: the same rules as the API server's, all faults at once.
+LARGE_JOB = 1000
+"""Replicas below which the environment of a job always fits into a ConfigMap."""
 
-    Example: pdj validate job.yaml
+
+def command(files: JobFiles) -> None:
+    """Validate job files offline with the rules of the API server, and list all errors.
+
+    \b
+    Example:
+      pdj validate job.yaml
     """
+    from paddlejob.cli.files import jobs_in, objects_in
+    from paddlejob.errors import InvalidJob, PaddleJobError
+
+    errors: list[str] = []
+    for name in files:
+        try:
+            jobs = jobs_in(name, objects_in(name))
+        except PaddleJobError as error:
+            errors.append(str(error))
+            continue
+        file_errors = [f"{name}: {error}" for error in _errors(jobs)]
+        errors += file_errors
+        if not file_errors:
+            typer.echo(f"{name}: valid ({', '.join(map(_name, jobs))})")
+    if errors:
+        raise InvalidJob(errors)
+
+
+def _errors(jobs: list[dict[str, Any]]) -> list[str]:
     from collections import Counter
 
     from paddlejob.api.validate import faults
-    from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
-    from paddlejob.errors import InvalidJob, PaddleJobError
 
-    found: list[str] = []
-    for name in files:
-        try:
-            objects = objects_in(name)
-        except PaddleJobError as error:
-            found.append(str(error))
-            continue
-        jobs = [one for one in objects if is_paddle_job(one)]
-        if not jobs:
-            found.append(str(no_job_in(name, objects)))
-        wrong = [f"{name}: {fault}" for job in jobs for fault in faults(job)]
-        wrong = wrong or [f"{name}: job {_name(job)}: {fault}" for job in jobs if (fault := _oversized(job))]
-        twice = [one for one, count in Counter(map(_whole_name, jobs)).items() if count > 1]
-        wrong += [f"{name}: two jobs are named {one}; rename one" for one in twice]
-        found += wrong
-        if jobs and not wrong:
-            names = ", ".join(map(_name, jobs))
-            typer.echo(f"{name}: good ({names})")
-    if found:
-        raise InvalidJob(found)
+    errors = [fault for job in jobs for fault in faults(job)]
+    errors = errors or [f"job {_name(job)}: {error}" for job in jobs if (error := _too_large(job))]
+    duplicates = [name for name, count in Counter(map(_qualified_name, jobs)).items() if count > 1]
+    return errors + [f"two jobs are named {name}; rename one" for name in duplicates]
 
 
 def _name(job: dict[str, Any]) -> str:
     return str((job.get("metadata") or {}).get("name"))
 
 
-def _whole_name(job: dict[str, Any]) -> str:
+def _qualified_name(job: dict[str, Any]) -> str:
     namespace = (job.get("metadata") or {}).get("namespace")
     return f"{namespace}/{_name(job)}" if namespace else _name(job)
 
 
-def _oversized(job: dict[str, Any]) -> str:
-    """What the API server takes and no machine can run."""
-    if sum(int((job["spec"].get(role) or {}).get("replicas", 1)) for role in ("ps", "worker", "heter")) < 1000:
+def _too_large(job: dict[str, Any]) -> str:
+    """Why no cluster can run a job that the API server accepts."""
+    if sum(int((job["spec"].get(role) or {}).get("replicas", 1)) for role in ("ps", "worker", "heter")) < LARGE_JOB:
         return ""
     from paddlejob.api.types import PaddleJob
     from paddlejob.plan.environment import too_large

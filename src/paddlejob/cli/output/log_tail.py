@@ -1,0 +1,29 @@
+"""The last lines of a log file that may be large."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from paddlejob.local.pod import without_environment
+
+MAX_LINE_LENGTH = 300
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def last_lines(path: Path, count: int, max_bytes: int = 8192) -> list[str]:
+    """The last lines, without control characters: those would move the cursor of the terminal."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - max_bytes))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return []
+    text = without_environment(text)
+    lines = [CONTROL.sub("", line.rpartition("\r")[2]).rstrip() for line in text.rstrip("\r\n").split("\n")]
+    return [_shorten(line) for line in lines if line][-count:]
+
+
+def _shorten(line: str) -> str:
+    return line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + " ..."

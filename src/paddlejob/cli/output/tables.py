@@ -1,0 +1,53 @@
+"""The tables of `pdj list` and `pdj get`, in columns as kubectl prints them."""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Role
+from paddlejob.cli.output.humanize import age, run_time
+from paddlejob.cli.targets.target import JobView, PodView
+
+
+def columns(header: list[str], rows: list[list[str]]) -> str:
+    """Left-aligned, three spaces apart."""
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def job_table(views: list[JobView], wide: bool = False) -> str:
+    """One row per job, with a column for the namespace if there are several."""
+    header = ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"] + (["REASON"] if wide else [])
+    rows = [_job_row(view, wide) for view in views]
+    if len({view.job.namespace for view in views}) > 1:
+        header.insert(0, "NAMESPACE")
+        rows = [[view.job.namespace, *row] for view, row in zip(views, rows, strict=True)]
+    return columns(header, rows)
+
+
+def _job_row(view: JobView, wide: bool) -> list[str]:
+    job = view.job
+    ready = [job.status.role(role).ready if role in job.spec.roles else "" for role in (Role.PS, Role.WORKER)]
+    row = [job.name, view.phase, str(job.mode), *ready, age(job)]
+    return [*row, view.headline] if wide else row
+
+
+def pod_table(pods: list[PodView]) -> str:
+    """One row per replica, parameter servers first."""
+    rows = [
+        [pod.replica, pod.state, str(pod.attempt), pod.address, pod.exit_text, pod.log]
+        for pod in sorted(pods, key=lambda pod: (pod.role != Role.PS, pod.role, pod.index))
+    ]
+    return columns(["REPLICA", "STATE", "ATTEMPT", "ADDRESS", "EXIT", "LOG"], rows)
+
+
+def job_page(view: JobView) -> str:
+    """A job and its replicas."""
+    job = view.job
+    status = job.status
+    lines = [
+        f"{job.name}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
+        f"restarts {status.restarts} of {job.spec.backoff_limit}, disruptions {status.disruptions}"
+    ]
+    if view.note or status.message:
+        lines.append(view.note or f"{status.reason}: {status.message}")
+    return "\n".join([*lines, "", pod_table(view.pods)]) if view.pods else "\n".join(lines)

@@ -1,0 +1,114 @@
+"""The objects in the files of `pdj submit`, validated before anything is sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from paddlejob import contract
+from paddlejob.api.validate import faults
+from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
+from paddlejob.errors import InvalidJob, PaddleJobError
+
+Object = dict[str, Any]
+
+ORDER = (
+    "Namespace", "CustomResourceDefinition", "StorageClass", "PriorityClass", "PersistentVolume",
+    "PersistentVolumeClaim", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap",
+    "Secret", "Service", "Queue", "PodGroup",
+)  # fmt: skip
+"""Objects that others refer to are created first; jobs come last."""
+CLUSTER_SCOPED = (
+    "Namespace", "CustomResourceDefinition", "StorageClass", "PriorityClass", "PersistentVolume", "ClusterRole",
+    "ClusterRoleBinding", "Queue",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Submission:
+    documents: tuple[Object, ...]
+    """In the order in which they are applied."""
+
+    @property
+    def jobs(self) -> list[tuple[str, str]]:
+        return [
+            (document["metadata"].get("namespace") or "default", document["metadata"]["name"])
+            for document in self.documents
+            if is_paddle_job(document)
+        ]
+
+    @property
+    def new_namespaces(self) -> set[str]:
+        return {document["metadata"]["name"] for document in self.documents if document["kind"] == "Namespace"}
+
+    def in_namespace(self, namespace: str) -> Submission:
+        """The same objects, with this namespace where none is set."""
+        return Submission(tuple(_with_namespace(document, namespace) for document in self.documents))
+
+
+def _with_namespace(document: Object, namespace: str) -> Object:
+    if document["kind"] in CLUSTER_SCOPED:
+        return document
+    return {**document, "metadata": {"namespace": namespace, **document["metadata"]}}
+
+
+def read_submission(files: list[str], namespace: str = "") -> Submission:
+    """All objects in the files; raises InvalidJob with every error in any of them."""
+    objects: list[Object] = []
+    errors: list[str] = []
+    for name in files:
+        try:
+            documents = objects_in(name)
+        except PaddleJobError as error:
+            errors.append(str(error))
+            continue
+        if not any(map(is_paddle_job, documents)):
+            errors.append(str(no_job_in(name, documents)))
+        errors += [f"{name}: {fault}" for document in documents for fault in _faults(document, namespace)]
+        objects += documents
+    errors += [] if errors else _duplicates(objects, namespace)
+    if errors:
+        raise InvalidJob(errors)
+    return Submission(tuple(sorted(objects, key=_rank)))
+
+
+def _faults(document: Object, namespace: str) -> list[str]:
+    errors = faults(document) if is_paddle_job(document) else _missing_fields(document)
+    if errors or not namespace:
+        return errors
+    own = document["metadata"].get("namespace", namespace)
+    if own != namespace:
+        title = f"{document['kind']} {document['metadata']['name']}"
+        return [f"{title} is in namespace {own}, not {namespace}; change metadata.namespace or -n"]
+    return []
+
+
+def _missing_fields(document: Object) -> list[str]:
+    metadata = document.get("metadata")
+    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+    kind = document.get("kind") or "a document"
+    missing = [f"{field}: is missing; add it" for field in ("apiVersion", "kind") if not document.get(field)]
+    return missing + ([] if named else [f"{kind}: metadata.name: is missing; add it"])
+
+
+def _duplicates(documents: list[Object], namespace: str) -> list[str]:
+    keys = Counter(
+        (
+            str(document["kind"]),
+            str(document["metadata"].get("namespace", namespace)),
+            str(document["metadata"]["name"]),
+        )
+        for document in documents
+    )
+    return [
+        f"{kind} {name} is defined {count} times; rename the duplicates"
+        for (kind, _, name), count in keys.items()
+        if count > 1
+    ]
+
+
+def _rank(document: Object) -> int:
+    if document["kind"] == contract.KIND:
+        return len(ORDER) + 1
+    return ORDER.index(document["kind"]) if document["kind"] in ORDER else len(ORDER)
