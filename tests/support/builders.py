@@ -7,7 +7,7 @@ from typing import Any
 
 from paddlejob.api.types import PaddleJob, Role, Status
 from paddlejob.plan import Pod, PodPhase, World
-from paddlejob.plan.names import build_digest
+from paddlejob.plan.objects.build_mark import build_digest
 
 NOON = 1_800_000_000.0
 IMAGE = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import takewhile
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -16,6 +17,10 @@ class Role(StrEnum):
     PS = "ps"
     WORKER = "worker"
     HETER = "heter"
+
+
+Slot = tuple[Role, int]
+"""One replica of a job: its role and index."""
 
 
 class Mode(StrEnum):
@@ -149,6 +154,17 @@ class Spec(Model):
         if self.worker and max(self.worker.replicas, self.worker.limits or 1) > 1:
             return Mode.COLLECTIVE
         return Mode.SINGLE
+
+    @property
+    def slots(self) -> list[Slot]:
+        """Every replica, servers first."""
+        return [(role, index) for role, spec in self.roles.items() for index in range(spec.replicas)]
+
+    def position(self, slot: Slot) -> int:
+        """The index of a replica in `slots`."""
+        role, index = slot
+        earlier = takewhile(lambda other: other is not role, self.roles)
+        return index + sum(self.roles[other].replicas for other in earlier)
 
     @property
     def pods_wanted(self) -> int:

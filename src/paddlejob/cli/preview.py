@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from paddlejob.api.types import PaddleJob, Role
+from paddlejob.api.types import PaddleJob, Slot
 from paddlejob.errors import BadInput
-from paddlejob.plan import Create, Pod, PodGroup, PodPhase, World, environment, gang, names, plan
+from paddlejob.plan import Create, Pod, PodGroup, PodPhase, World, names, plan
+from paddlejob.plan.objects import environment
+from paddlejob.plan.objects.build_mark import build_digest
+from paddlejob.plan.objects.pod_group import is_gang, pod_group_manifest
 
 ENGINES: dict[str, Callable[[int], str]] = {
     "kubernetes": lambda number: f"10.0.{number // 250}.{number % 250 + 1}",
@@ -25,22 +28,18 @@ def preview(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
     )
     if message := environment.too_large(known):
         raise BadInput(f"job {job.name}: {message}")
-    groups = (PodGroup(names.pod_group(known), "example", ours=True),) if gang.wanted(known) else ()
+    groups = (PodGroup(names.pod_group(known), "example", ours=True),) if is_gang(known) else ()
     first = plan(known, World(pod_groups=groups), THEN)
     at_the_gate = World(
-        pods=tuple(_waiting(known, number, slot, ENGINES[engine]) for number, slot in enumerate(_slots(known))),
+        pods=tuple(_waiting(known, number, slot, ENGINES[engine]) for number, slot in enumerate(known.spec.slots)),
         pod_groups=groups,
     )
     second = plan(known.model_copy(update={"status": first.status}), at_the_gate, THEN)
     created = [action.manifest for action in (*first.actions, *second.actions) if isinstance(action, Create)]
-    return ([gang.manifest(known)] if groups else []) + created
+    return ([pod_group_manifest(known)] if groups else []) + created
 
 
-def _slots(job: PaddleJob) -> list[tuple[Role, int]]:
-    return [(role, index) for role, spec in job.spec.roles.items() for index in range(spec.replicas)]
-
-
-def _waiting(job: PaddleJob, number: int, slot: tuple[Role, int], address: Callable[[int], str]) -> Pod:
+def _waiting(job: PaddleJob, number: int, slot: Slot, address: Callable[[int], str]) -> Pod:
     role, index = slot
     return Pod(
         name=names.pod(job, role, index),
@@ -50,5 +49,5 @@ def _waiting(job: PaddleJob, number: int, slot: tuple[Role, int], address: Calla
         attempt=1,
         phase=PodPhase.WAITING,
         address=address(number),
-        build=names.build_digest(job),
+        build=build_digest(job),
     )

@@ -29,7 +29,7 @@ from paddlejob.plan import (
     Wake,
     World,
 )
-from paddlejob.plan.rejections import GOING, NAME_TAKEN
+from paddlejob.plan.rejections import BEING_DELETED, NAME_TAKEN
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
 """Answers that say nothing about the object: it may well be taken in a moment. 400 and 500 are webhooks'."""
@@ -189,7 +189,7 @@ def _of_another(job: PaddleJob, action: Create, found: dict[str, Any]) -> Reject
     references = found["metadata"].get("ownerReferences") or []
     former = any(digest.is_ours(one) and one["name"] == job.name for one in references)
     words = f"a {action.kind} {action.name} is there, owned by {_owner_words(found)}"
-    return Rejected(GOING if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, words)
+    return Rejected(BEING_DELETED if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, words)
 
 
 def _owner_words(found: dict[str, Any]) -> str:

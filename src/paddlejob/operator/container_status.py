@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlejob import contract
+from paddlejob.api.template import training_container
 from paddlejob.plan import PodPhase
 from paddlejob.plan.times import parse
 
@@ -93,9 +93,7 @@ def _unschedulable(status: Object) -> Object:
 
 
 def _training_state(obj: Object, status: Object) -> Object:
-    containers = obj["spec"]["containers"]
-    names = [one["name"] for one in containers]
-    name = contract.TRAINING_CONTAINER if contract.TRAINING_CONTAINER in names else names[0]
+    name = training_container(obj["spec"]["containers"])["name"]
     states = (one.get("state") or {} for one in status.get("containerStatuses") or [] if one["name"] == name)
     return next(states, {})
 

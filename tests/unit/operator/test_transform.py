@@ -9,7 +9,7 @@ import pytest
 from paddlejob.api.types import Role
 from paddlejob.operator import transform as digest
 from paddlejob.plan import Pod, PodPhase
-from paddlejob.plan.manifest import pod_manifest
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import job
 
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from paddlejob.api.types import PaddleJob, Role
-from paddlejob.plan import environment, network
-from paddlejob.plan.manifest import pod_manifest
+from paddlejob.plan.objects import environment, network
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import job, template
 
 LAUNCH = "paddle.distributed.launch reads it"

@@ -7,7 +7,7 @@ import pytest
 from paddlejob.api.types import Phase, Role
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import Create, Delete, Kind, PodGroup, PodPhase, RecordEvent, Stop, Wake, names
-from paddlejob.plan.manifest import pod_manifest
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import document, job, template
 from tests.support.model import Model
 

@@ -8,16 +8,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 from paddlejob import contract
-from paddlejob.api.validate import change_faults, faults
+from paddlejob.api.change import with_fields
 from paddlejob.cli.install.operators import asleep, find_operators, unwatched
 from paddlejob.cli.targets.logs import follow_logs, pods_of, read_logs
 from paddlejob.cli.targets.target import JobView, LogChoice
 from paddlejob.cli.targets.view import job_view
-from paddlejob.errors import BadInput, Forbidden, InvalidJob, NotFound, NotPossible
+from paddlejob.errors import BadInput, Forbidden, NotFound, NotPossible
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, EVENTS
 from paddlejob.operator.resources import PADDLEJOBS
+from paddlejob.plan.names import environment_prefix
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -91,12 +92,7 @@ class ClusterTarget:
             view = job_view(job)
             if view.job.status.finished:
                 raise BadInput(f"job {name} has ended ({view.phase}) and cannot be changed; run it again")
-            spec = dict(job["spec"])
-            for field, value in fields.items():
-                spec[field] = {**spec.get(field, {}), **value} if isinstance(value, dict) else value
-            after = {**job, "spec": spec}
-            if found := faults(after) or change_faults(after, job):
-                raise InvalidJob(found, name)
+            with_fields(job, fields)
             await client.patch(PADDLEJOBS, name, namespace, {"spec": fields})
 
         self.asked(changed)
@@ -173,7 +169,7 @@ async def _events(client: Client, job: Object, pods: set[str]) -> list[Object]:
 
 def _is_gate(event: Object, metadata: Object) -> bool:
     """Every pod waits for its environment, and its kubelet calls that a failure."""
-    return f'configmap "{metadata["name"]}-env-' in str(event.get("message"))
+    return f'configmap "{environment_prefix(metadata["name"])}' in str(event.get("message"))
 
 
 def _in_turn(stream: AsyncIterator[bytes]) -> Iterator[bytes]:

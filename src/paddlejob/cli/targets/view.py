@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlejob import contract
+from paddlejob.api import template
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from paddlejob.errors import NotPossible
@@ -62,8 +63,7 @@ def event_views(events: list[Object]) -> list[EventView]:
 
 
 def training_container(pod: Object) -> str:
-    names = [str(one["name"]) for one in pod["spec"]["containers"]]
-    return contract.TRAINING_CONTAINER if contract.TRAINING_CONTAINER in names else names[0]
+    return str(template.training_container(pod["spec"]["containers"])["name"])
 
 
 def training_state(pod: Object, container: str = "") -> Object:

@@ -56,6 +56,6 @@ def _oversized(job: dict[str, Any]) -> str:
     if sum(int((job["spec"].get(role) or {}).get("replicas", 1)) for role in ("ps", "worker", "heter")) < 1000:
         return ""
     from paddlejob.api.types import PaddleJob
-    from paddlejob.plan.environment import too_large
+    from paddlejob.plan.objects.environment import too_large
 
     return too_large(PaddleJob.model_validate(job))
