@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.pod_template import pod_template_schema
 from paddlejob.api.rules import CHANGE_RULES, ROLES, RULES
 from paddlejob.api.types import OLD_POLICY_NAMES, Model, Spec, Status
 
@@ -67,12 +66,13 @@ def _version() -> Schema:
 
 @cache
 def job_schema() -> Schema:
+    # 10 ms, which most commands need not spend.
+    from paddlejob.api.pod_template import POD_TEMPLATE
+
     spec = structural(Spec)
     for role in ROLES:
         part = spec["properties"][role]
-        part["properties"]["template"] = pod_template_schema() | {
-            "description": part["properties"]["template"]["description"]
-        }
+        part["properties"]["template"] = POD_TEMPLATE | {"description": part["properties"]["template"]["description"]}
         part["x-kubernetes-validations"] = _validations("role")
     for field in ("cleanPodPolicy", "cleanPolicy"):
         policy = spec["properties"][field]
