@@ -37,7 +37,7 @@ async def test_the_pods_of_a_new_job_are_created_before_its_first_status():
 async def test_a_new_job_in_trouble_says_so_at_once():
     model = Model(job())
     written = noting(model)
-    model.refuse["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
     await model.step()
     await model.step()
     assert [status.reason for status in written] == ["QuotaExceeded"]
