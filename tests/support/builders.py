@@ -1,4 +1,4 @@
-"""Jobs, pods and worlds in few words, for tests that read as stories."""
+"""Jobs, pods and worlds in a few lines, for tests that read as stories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition, made from the types, the rules and Kubernetes' schema of a pod template."""
+"""The CustomResourceDefinition, built from the types, the rules and Kubernetes' schema of a pod template."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def job_schema() -> Schema:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": spec | {"description": "What to train, on how many pods."},
-            "status": status | {"description": "Where the job stands; written by the operator."},
+            "spec": spec | {"description": "The desired state of the job."},
+            "status": status | {"description": "The observed state of the job, written by the operator."},
         },
         "x-kubernetes-validations": _validations("root"),
     }

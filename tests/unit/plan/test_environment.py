@@ -137,7 +137,7 @@ TABLE = {
             "PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST": (None, "the last stage"),
             "STAGE_ID": ("2", ROLE_MAKER),
             "HETER_DEVICE_TYPE": ("cpu", ROLE_MAKER),
-            "PADDLE_HETER_ENDPOINTS": (None, "read by nobody"),
+            "PADDLE_HETER_ENDPOINTS": (None, "nothing reads it"),
         },
     ),
     "Heter server": (

@@ -130,10 +130,10 @@ async def test_the_pod_that_failed_first_is_named_not_its_echo():
     assert "mnist-worker-2" in model.status.message
 
 
-@pytest.mark.parametrize("trouble", ["Evicted", "Preempted", "NodeLost"])
-async def test_a_disruption_does_not_count_against_the_backoff_limit(trouble: str):
+@pytest.mark.parametrize("reason", ["Evicted", "Preempted", "NodeLost"])
+async def test_a_disruption_does_not_count_against_the_backoff_limit(reason: str):
     model = await running(backoffLimit=0)
-    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, reason=trouble, message="disk pressure")
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, reason=reason, message="disk pressure")
     model.end("mnist-worker-1", 250)
     await model.settle()
     assert (model.status.phase, model.status.restarts, model.status.disruptions) == ("Running", 0, 1)
@@ -247,7 +247,7 @@ async def test_the_job_goes_when_its_time_to_live_is_over():
     assert model.job is None
 
 
-async def test_a_refused_pod_stops_the_rest_and_the_reason_stands_on_the_job():
+async def test_a_rejected_pod_stops_the_rest_and_the_reason_stands_on_the_job():
     model = Model(job(workers=8))
     model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods, used 10, limited 10")
     await model.step()
@@ -343,7 +343,7 @@ async def test_volcano_asked_for_but_not_installed_is_said():
     assert not model.pods
 
 
-async def test_a_job_too_large_for_its_environment_is_refused_before_any_pod():
+async def test_a_job_too_large_for_its_environment_fails_before_any_pod():
     model = Model(job(workers=9000))
     await model.step()
     assert model.status.reason == "EnvironmentTooLarge"
@@ -403,7 +403,7 @@ async def test_a_half_created_job_gives_its_part_of_the_quota_back_for_a_while()
     assert (model.status.phase, model.status.restarts, model.status.disruptions) == (Phase.RUNNING, 0, 0)
 
 
-async def test_an_environment_that_is_refused_is_said_and_tried_less_and_less_often():
+async def test_an_environment_that_is_rejected_is_said_and_tried_less_and_less_often():
     model = Model(job())
     name = names.environment(model.job, 1)
     model.rejects[name] = Rejected("Forbidden", "exceeded quota: configmaps")
@@ -467,7 +467,7 @@ async def test_other_defaults_of_a_newer_crd_rebuild_nothing():
     assert model.status.attempt == 2, "while a change by the user does"
 
 
-async def test_a_service_that_somebody_deleted_is_made_again():
+async def test_a_service_that_someone_deleted_is_created_again():
     model = await running(intranet="Service")
     model.services.remove("mnist-worker-1")
     await model.settle()
