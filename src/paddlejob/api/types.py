@@ -223,6 +223,11 @@ class Status(Model):
         return found or RoleStatus()
 
     @property
+    def headline(self) -> str:
+        """The first line of the message, without the output of a program that may follow."""
+        return self.message.partition("\n")[0]
+
+    @property
     def finished(self) -> bool:
         return self.phase in (Phase.COMPLETED, Phase.FAILED)
 

@@ -68,7 +68,7 @@ def _standing(view: JobView) -> str:
 def _failed(view: JobView) -> PodView | None:
     """The replica to blame. The others were only ended with it."""
     failed = [pod for pod in view.pods if pod.state == "Failed"]
-    said = view.job.status.message.partition("\n")[0].split()
+    said = view.job.status.headline.split()
     return next((pod for pod in failed if pod.name in said), failed[0] if failed else None)
 
 

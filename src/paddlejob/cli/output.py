@@ -26,7 +26,7 @@ def job_table(views: list[JobView], wide: bool = False, namespaces: bool = False
         job = view.job
         ready = [job.status.role(role).ready if role in job.spec.roles else "" for role in (Role.PS, Role.WORKER)]
         row = [job.name, view.phase, str(job.mode), *ready, age(job)]
-        rows.append(row + ([view.note or job.status.message.partition("\n")[0]] if wide else []))
+        rows.append(row + ([view.note or job.status.headline] if wide else []))
     if namespaces:
         header.insert(0, "NAMESPACE")
         rows = [[view.job.namespace, *row] for view, row in zip(views, rows, strict=True)]

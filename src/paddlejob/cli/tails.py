@@ -28,7 +28,7 @@ def last_lines(path: Path, count: int, most_bytes: int = 8192) -> list[str]:
 
 def telling(view: JobView) -> PodView | None:
     """The replica whose log says most: the one that the status names, else one that failed, else the first worker."""
-    said = view.job.status.message.partition("\n")[0].split()
+    said = view.job.status.headline.split()
 
     def rank(pod: PodView) -> tuple[bool, bool, bool, int]:
         return pod.name not in said, pod.state != "Failed", pod.role != "worker", pod.index

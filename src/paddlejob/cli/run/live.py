@@ -62,7 +62,7 @@ def _headline(view: JobView) -> Text:
         (job.name, "bold"), "  ", (view.phase, STYLES.get(view.phase, "cyan")), f"  {job.mode}  {lasted(job)}"
     )
     line.append(restarts(job), "yellow")
-    message = job.status.message.partition("\n")[0]
+    message = job.status.headline
     return line.append(f"\n{message}", "dim") if message else line
 
 

@@ -19,7 +19,7 @@ class PlainScreen:
 
     def show(self, views: list[JobView]) -> None:
         for view in views:
-            headline = view.note or view.job.status.message.partition("\n")[0]
+            headline = view.note or view.job.status.headline
             self._once(view.job.name, f"{view.phase}: {headline}" if headline else view.phase)
         if time.monotonic() - self._spoke >= SPEAK_EVERY:
             self._spoke = time.monotonic()
