@@ -1,4 +1,4 @@
-"""Names that the outside world sees: change one and somebody's file, script or dashboard breaks."""
+"""Names that users and other programs rely on: changing one breaks a file, a script or a dashboard."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ LABEL_ATTEMPT = f"{GROUP}/attempt"
 ANNOTATION_BUILD = f"{GROUP}/build"
 """On a pod: a digest of the part of the spec that it was built from."""
 ANNOTATION_WAKE = f"{GROUP}/wake"
-"""On a pod: how often, and when last, its kubelet was asked to look again."""
+"""On a pod: how often, and when last, its kubelet was asked to look at it again."""
 ANNOTATION_PORT = f"{GROUP}/port"
-"""On a job: where its pods listen, instead of PORT. The embedded engine gives each job a block of its own."""
+"""On a job: the port of its pods, instead of PORT. The embedded engine gives each job a block of its own."""
 ANNOTATION_VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 VOLCANO_SCHEDULER = "volcano"
 VOLCANO_API = "scheduling.volcano.sh/v1beta1"
 
 OLD_FINALIZER = "finalizers.paddlepaddle.org"
-"""What paddle-operator 0.3.x left on its jobs; nobody removes it any more but us."""
+"""Set by paddle-operator 0.3.x on its jobs; without that operator only paddlejob removes it."""
 
 TRAINING_CONTAINER = "paddle"
-"""The container whose exit decides; a pod without one of this name is judged by its first container."""
+"""The container that trains; in a pod without a container of this name it is the first one."""
 
 PORT = 2379
-"""Where a pod listens, as in the seeds' system. Every pod has an address of its own, so all use the same."""
+"""The port of every pod, the same as paddle-operator's. Pods have addresses of their own, so they can share it."""
 PORTS_PER_POD = 20
 GLOO_PORT_OFFSET = 18
-"""Gloo's rendezvous may not share the port of the parameter server (trainers die)."""
+"""Gloo's rendezvous needs a port other than the parameter server's: trainers crash if they share one."""
 HOST_PORT_FIRST = 20000
 HOST_PORT_LAST = 29999
 
@@ -63,15 +63,15 @@ ENV_STAGE_NUM = "STAGE_NUM"
 ENV_STAGE_TRAINERS = "PADDLE_STAGE_TRAINERS_NUM"
 ENV_HOST_OPEN = "PADDLEJOB_HOST_OPEN"
 ENV_HOST_CLOSE = "PADDLEJOB_HOST_CLOSE"
-"""Brackets around an IPv6 address, else empty; known only once the addresses are."""
+"""Brackets around an IPv6 address, empty for IPv4; known once pods have addresses."""
 
 ENV_VALUE_LIMIT = 128 * 1024 - 1
-"""execve takes no longer `NAME=value` string."""
+"""The longest `NAME=value` string that execve accepts."""
 
 MOST_REPLICAS = 10_000
-"""Of one role. The environment of so many is longer than a process can be given: see ENV_VALUE_LIMIT."""
+"""Of one role. The environment of a job of this size exceeds ENV_VALUE_LIMIT."""
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
-"""2, "500m", "1.5Gi", "1e3": what Kubernetes takes for an amount."""
+"""The quantities of Kubernetes: 2, "500m", "1.5Gi", "1e3"."""
 
-FIELD_MANAGER = "paddlejob"
 EVENT_SOURCE = "paddlejob"
+"""The component that events on a job name as their source."""

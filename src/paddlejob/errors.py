@@ -1,29 +1,37 @@
 """Every error that paddlejob raises on purpose.
 
 PaddleJobError
-├── BadInput                what the user gave cannot be used; exit status 2
-│   └── InvalidJob          a job file breaks the rules; lists every fault
-├── NotPossible             the input is fine, but this machine or cluster cannot do it
+├── BadInput                the input cannot be used; exit status 2
+│   └── InvalidJob          a job breaks the rules; lists every fault
+├── NotPossible             the input is valid, but this machine or cluster cannot do what it asks for
+│   ├── Refused             AWS rejected a request
+│   └── Disturbed           AWS did not respond, or throttled requests; trying again may help
 ├── JobFailed               the job ran and failed; exit status 1
-└── KubeError               talking to Kubernetes went wrong
-    ├── Unreachable         no answer, or the connection broke
-    ├── NoCredentials       no kubeconfig and not inside a cluster, or they do not work
-    ├── NotLeader           a write was held back because the lease is no longer ours
-    └── ApiError            the API server said no; has its code, reason and message
-        ├── Forbidden       403: rights, quota or an admission plugin
+└── KubeError               a request to Kubernetes did not succeed
+    ├── Unreachable         no response, or the connection broke
+    ├── NoCredentials       there is no kubeconfig and no service account, or they do not work
+    ├── NotLeader           a write was withheld because another replica holds the lease
+    └── ApiError            the API server returned an error: code, reason and message
+        ├── Forbidden       403: RBAC, quota or an admission plugin
         ├── NotFound        404
-        ├── Conflict        409: the object changed since it was read
+        ├── Conflict        409: the object has changed since it was read
         │   └── AlreadyExists
         ├── Gone            410: the resource version is too old; list again
-        ├── Invalid         422: the object breaks its schema or a validation
+        ├── Invalid         422: the object breaks its schema or a validation rule
         └── Overloaded      429 or 503 after all retries
+
+Some exceptions never leave the package that raises them, so they are defined there:
+
+engine   Outdated, Rejected
+data     Stopped
+launch   Forbidden, LaunchError, NotMet, TooOld, TrainingIsOver, Unavailable
 """
 
 from __future__ import annotations
 
 
 class PaddleJobError(Exception):
-    """Base of all. `exit_code` is what `pdj` exits with when it ends a command."""
+    """The base of all errors. `exit_code` is the exit status of a `pdj` command that it ends."""
 
     exit_code = 1
 
@@ -33,7 +41,7 @@ class BadInput(PaddleJobError):
 
 
 class InvalidJob(BadInput):
-    """A job that breaks the rules. `faults` are sentences: where, what, what to change."""
+    """A job that breaks the rules. Each fault says where, what, and what to change."""
 
     def __init__(self, faults: list[str], source: str = "") -> None:
         self.faults = faults
@@ -67,7 +75,7 @@ class NotLeader(KubeError):
 
 
 class ApiError(KubeError):
-    """An answer of the API server that is not a success."""
+    """A response of the API server other than success."""
 
     def __init__(self, code: int, reason: str, message: str, retry_after: float | None = None) -> None:
         self.code = code

@@ -173,7 +173,7 @@ def test_an_elastic_job_is_scaled_by_kubectl_within_its_bounds(installed: Contro
 
 def test_kubectl_explains(installed: ControlPlane):
     text = installed.kubectl("explain", "pdj.spec.cleanPodPolicy").stdout
-    assert "after success the servers run on" in " ".join(text.split())
+    assert "servers of a completed job keep running" in " ".join(text.split())
 
 
 def test_old_names_of_policies_are_accepted(installed: ControlPlane, namespace: str):

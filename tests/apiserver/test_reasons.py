@@ -79,7 +79,9 @@ async def test_unschedulable(stage: OperatorStage):
     await stage.submit()
     for pod in await created_pods(stage):
         await stage.kubelet.unschedulable(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
-    await expect(stage, "Unschedulable", "2 of 2 pods fit on no node", "add nodes", "Insufficient nvidia.com/gpu")
+    await expect(
+        stage, "Unschedulable", "2 of 2 pods do not fit on any node", "add nodes", "Insufficient nvidia.com/gpu"
+    )
 
 
 async def test_image_cannot_be_pulled(stage: OperatorStage):
@@ -110,7 +112,7 @@ async def test_quota_exceeded_then_freed(stage: OperatorStage, installed: Contro
 async def test_admission_rejected(stage: OperatorStage, installed: ControlPlane):
     installed.kubectl("label", "namespace", stage.namespace, "pod-security.kubernetes.io/enforce=restricted")
     await stage.submit()
-    await expect(stage, "AdmissionRefused", "the cluster refused story-worker-0", "violates PodSecurity")
+    await expect(stage, "AdmissionRefused", "the API server rejected story-worker-0", "violates PodSecurity")
     assert await stage.pods() == {}, "after the first rejection no other is tried"
 
 

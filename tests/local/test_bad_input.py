@@ -33,7 +33,7 @@ def test_a_directory(pdj: Pdj):
 
 def test_yaml_that_does_not_parse_is_shown_by_line_and_column(pdj: Pdj):
     (pdj.folder / "bad.yaml").write_text("kind: PaddleJob\nspec: [1, 2\nx: y\n")
-    assert "bad.yaml:3:2: this is not YAML" in refused(pdj, "bad.yaml")
+    assert "bad.yaml:3:2: invalid YAML" in refused(pdj, "bad.yaml")
 
 
 def test_a_file_without_a_job(pdj: Pdj):

@@ -46,7 +46,7 @@ def test_other_commands_see_a_detached_job_and_can_end_it(pdj: Pdj):
     shown = json.loads(pdj("get", "job", "-o", "json").stdout)
     assert shown["status"]["worker"]["ready"] == "2/2"
     assert yaml.safe_load(pdj("list", "-o", "yaml").stdout)["items"][0]["metadata"]["name"] == "job"
-    assert "all pods train" in pdj("why", "job").stdout
+    assert "all pods are running" in pdj("why", "job").stdout
     assert pdj("delete", "job").returncode == 0
     assert pdj.processes() == []
     assert pdj("get", "job").returncode == 2

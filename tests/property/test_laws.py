@@ -1,16 +1,18 @@
-"""Laws of the planner, for any life of a job."""
+"""Laws of the planner, for any life of a job, on models of both backends."""
 
 from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paddlejob.api.types import Status
-from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, plan
+from paddlejob.api.types import Phase, Role, Status
+from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, indexes, plan
 from tests.support.builders import NOON, all_pods, having, job, pod, world
+from tests.support.local_model import LocalModel
 from tests.support.model import Model
 
 PODS = ("mnist-ps-0", "mnist-worker-0", "mnist-worker-1")
@@ -22,11 +24,15 @@ SHAPES = st.fixed_dictionaries(
         "backoffLimit": st.integers(0, 2),
     }
 )
-BLOWS = st.lists(st.tuples(st.sampled_from(["fail", "succeed", "delete", "evict"]), st.sampled_from(PODS)), max_size=6)
+FAULT = st.tuples(st.sampled_from(["fail", "succeed", "delete", "evict"]), st.sampled_from(PODS))
+FAULTS = st.lists(FAULT, max_size=6)
+CRASHES = st.lists(st.integers(0, 12), max_size=7)
+"""How many writes the engine survives while it builds the job, then after each fault."""
+both_backends = pytest.mark.parametrize("backend", [Model, LocalModel])
 
 
-def strike(model: Model, blow: str, name: str) -> None:
-    match blow:
+def inject(model: Model, fault: str, name: str) -> None:
+    match fault:
         case "fail":
             model.end(name, 1)
         case "succeed":
@@ -37,17 +43,18 @@ def strike(model: Model, blow: str, name: str) -> None:
             model.change(name, phase=PodPhase.FAILED, disrupted=True, reason="Evicted")
 
 
-async def life(shape: dict, blows: list[tuple[str, str]], crashes: list[int]) -> Model:
-    """A job's life with a blow each time it has settled; the operator dies after so many writes, again and again."""
-    model = Model(job(**shape))
+async def life(backend: type[Model], shape: dict, faults: list[tuple[str, str]], crashes: list[int]) -> Model:
+    """A job's life: a fault each time it has settled, and a crash of the engine during each reaction."""
+    model = backend(job(**shape))
+    model.crash_after = crashes[0] if crashes else None
     await model.settle()
-    for number, (blow, name) in enumerate(blows):
+    for number, (fault, name) in enumerate(faults, start=1):
         if model.status.phase != "Running":
             break
-        strike(model, blow, name)
+        inject(model, fault, name)
         model.crash_after = crashes[number] if number < len(crashes) else None
         await model.settle()
-        model.crash_after = None
+    model.crash_after = None
     return model
 
 
@@ -62,18 +69,58 @@ def end_of(model: Model) -> tuple:
 
 
 @settings(max_examples=150, deadline=None)
-@given(shape=SHAPES, blows=BLOWS, crashes=st.lists(st.integers(0, 8), max_size=6))
-def test_a_crash_between_any_two_steps_changes_nothing_in_the_end(shape, blows, crashes):
-    undisturbed = asyncio.run(life(shape, blows, []))
-    crashed = asyncio.run(life(shape, blows, crashes))
+@given(shape=SHAPES, faults=FAULTS, crashes=CRASHES)
+def test_where_pods_outlive_the_engine_a_crash_changes_nothing_in_the_end(shape, faults, crashes):
+    undisturbed = asyncio.run(life(Model, shape, faults, []))
+    crashed = asyncio.run(life(Model, shape, faults, crashes))
     assert end_of(crashed) == end_of(undisturbed)
 
 
 @settings(max_examples=100, deadline=None)
-@given(shape=SHAPES, blows=BLOWS)
-def test_counters_never_fall_and_a_finished_job_stays_finished(shape, blows):
+@given(shape=SHAPES, fault=FAULT, crashes=st.lists(st.integers(0, 12), min_size=1, max_size=2))
+def test_where_pods_die_with_the_engine_a_crash_costs_at_most_one_disruption(shape, fault, crashes):
+    undisturbed = asyncio.run(life(LocalModel, shape, [fault], [])).status
+    model = asyncio.run(life(LocalModel, shape, [fault], crashes))
+    assert model.status.phase in (undisturbed.phase, Phase.RUNNING)
+    assert model.status.restarts in (undisturbed.restarts, 0), "the failed pod may be lost before it is recorded"
+    assert model.status.disruptions <= undisturbed.disruptions + model.crashes
+
+
+@both_backends
+@settings(max_examples=60, deadline=None)
+@given(shape=SHAPES, faults=FAULTS, crashes=CRASHES)
+def test_a_crash_neither_loses_nor_doubles_a_rebuild(backend, shape, faults, crashes):
+    status = asyncio.run(life(backend, shape, faults, crashes)).status
+    assert status.attempt == 1 + status.restarts + status.disruptions
+    assert status.restarts <= min(len(faults), shape["backoffLimit"])
+
+
+@both_backends
+@settings(max_examples=60, deadline=None)
+@given(shape=SHAPES, faults=FAULTS, crashes=CRASHES)
+def test_in_the_end_there_is_what_the_status_says_and_nothing_else(backend, shape, faults, crashes):
+    model = asyncio.run(life(backend, shape, faults, crashes))
+    status, attempt = model.status, model.status.attempt
+    assert {one.attempt for one in model.pods.values()} <= {attempt}
+    assert set(model.environments) <= {attempt}
+    if status.phase is Phase.RUNNING:
+        done = indexes.parse(status.role(Role.WORKER).finished)
+        wanted = {name for name in PODS[0 if shape["ps"] else 1 :] if not _is_done(name, done)}
+        assert wanted <= model.pods.keys()
+    if backend is LocalModel and status.finished:
+        assert all(one.ended for one in model.pods.values()), "no process outlives its job"
+
+
+def _is_done(name: str, done: frozenset[int]) -> bool:
+    return "worker" in name and int(name.rpartition("-")[2]) in done
+
+
+@both_backends
+@settings(max_examples=60, deadline=None)
+@given(shape=SHAPES, faults=FAULTS)
+def test_counters_never_fall_and_a_finished_job_stays_finished(backend, shape, faults):
     async def watch() -> None:
-        model = Model(job(**shape))
+        model = backend(job(**shape))
         seen = [model.status]
         report = model.report
 
@@ -83,8 +130,8 @@ def test_counters_never_fall_and_a_finished_job_stays_finished(shape, blows):
 
         model.report = noting
         await model.settle()
-        for blow, name in blows:
-            strike(model, blow, name)
+        for fault, name in faults:
+            inject(model, fault, name)
             await model.settle()
         for before, after in pairwise(seen):
             for counter in ("attempt", "publishedAttempt", "restarts", "disruptions"):

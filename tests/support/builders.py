@@ -1,4 +1,4 @@
-"""Jobs, pods and worlds in few words, for tests that read as stories."""
+"""Jobs, pods and worlds in a few lines, for tests that read as stories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from paddlejob.api.types import PaddleJob, Role, Status
 from paddlejob.plan import Pod, PodPhase, World
-from paddlejob.plan.names import build_digest
+from paddlejob.plan.objects.build_mark import build_digest
 
 NOON = 1_800_000_000.0
 IMAGE = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"

@@ -1,4 +1,4 @@
-"""A cluster as plain data: enough of an API server and a kubelet to play a job's whole life in microseconds.
+"""A cluster as plain data: enough of an API server and a kubelet to simulate a job's whole life in microseconds.
 
 It is a Backend like the real ones, so stories and laws run on it through the real loop.
 """
@@ -31,7 +31,7 @@ from tests.support.builders import NOON, job
 
 
 class Crash(Exception):
-    """The operator dies here."""
+    """The engine is killed here."""
 
 
 class Model:
@@ -45,9 +45,10 @@ class Model:
         self.groups: dict[str, PodGroup] = {}
         self.events: list[RecordEvent] = []
         self.done: list[Action] = []
-        self.refuse: dict[str, Rejected] = {}
+        self.rejects: dict[str, Rejected] = {}
         self.gang_scheduler = True
         self.crash_after: int | None = None
+        self.crashes = 0
         self.kubelet_runs = True
         self._uids = 0
         self._loop = Reconciler(self, clock=lambda: self.now)
@@ -66,15 +67,15 @@ class Model:
     async def observe(self, key: Key) -> View | None:
         if self.job is None:
             return None
-        return View(
-            self.job,
-            World(
-                pods=tuple(self.pods.values()),
-                environments=dict.fromkeys(self.environments, ""),
-                services=dict.fromkeys(self.services, ""),
-                pod_groups=tuple(self.groups.values()),
-                gang_scheduler=self.gang_scheduler,
-            ),
+        return View(self.job, self.world())
+
+    def world(self) -> World:
+        return World(
+            pods=tuple(self.pods.values()),
+            environments=dict.fromkeys(self.environments, ""),
+            services=dict.fromkeys(self.services, ""),
+            pod_groups=tuple(self.groups.values()),
+            gang_scheduler=self.gang_scheduler,
         )
 
     async def report(self, job: PaddleJob, status: Status) -> None:
@@ -100,7 +101,7 @@ class Model:
             case Wake(pod, times, at):
                 self.change(pod.name, woken=times, woken_at=at)
             case Stop(pod):
-                self.change(pod.name, stopping=True, phase=PodPhase.FAILED, reason="DeadlineExceeded")
+                self._stop(pod)
             case RecordEvent():
                 self.events.append(action)
             case DropFinalizer(name):
@@ -121,8 +122,8 @@ class Model:
             self.crash_after -= 1
 
     def _create(self, kind: Kind, name: str, manifest: dict[str, Any]) -> None:
-        if name in self.refuse:
-            raise self.refuse[name]
+        if name in self.rejects:
+            raise self.rejects[name]
         self.manifests[name] = manifest
         match kind:
             case Kind.POD:
@@ -160,14 +161,17 @@ class Model:
         else:
             self.change(name, deletion_due=self.now + 30)
 
-    # The kubelet, and people
+    def _stop(self, pod: Pod) -> None:
+        self.change(pod.name, stopping=True, phase=PodPhase.FAILED, reason="DeadlineExceeded")
+
+    # The kubelet, and users
 
     def change(self, name: str, **changes: Any) -> None:
         if name in self.pods:
             self.pods[name] = replace(self.pods[name], **changes)
 
     def tick(self) -> None:
-        """Pods that are being deleted go; new ones get an address and wait; those with an environment run."""
+        """Remove pods that are being deleted, give new ones an address, and start those that have an environment."""
         for pod in list(self.pods.values()):
             if pod.deleting and self.kubelet_runs:
                 del self.pods[pod.name]
@@ -183,22 +187,27 @@ class Model:
             self.change(name, phase=phase, exit_code=code, **more)
 
     def edit(self, **spec: Any) -> None:
-        """Somebody changes the spec."""
+        """A user changes the spec."""
         assert self.job is not None
         metadata = self.job.metadata.model_copy(update={"generation": self.job.metadata.generation + 1})
         self.job = job(self.job.name, **spec).model_copy(update={"metadata": metadata, "status": self.status})
+
+    def crash(self) -> None:
+        """The engine starts again without its memory; the cluster is as it was."""
+        self.crashes += 1
+        self._loop = Reconciler(self, clock=lambda: self.now)
 
     async def step(self) -> float | None:
         return await self._loop.step(self.key)
 
     async def settle(self, limit: int = 60) -> None:
-        """Play until nothing changes any more, letting time pass where the plan waits for it."""
+        """Run until nothing changes any more, letting time pass when the plan waits for it."""
         for _ in range(limit):
             before = (self.job, dict(self.pods), dict(self.environments), len(self.done))
             try:
                 wake_at = await self.step()
             except Crash:
-                self._loop = Reconciler(self, clock=lambda: self.now)
+                self.crash()
                 continue
             self.tick()
             if before == (self.job, self.pods, self.environments, len(self.done)):

@@ -1,6 +1,6 @@
-"""Other kinds of jobs as PaddleJobs: the documents' batch/v1 Job, and Kubeflow's PaddleJob.
+"""Conversion of other kinds of jobs to PaddleJobs: batch/v1 Jobs that start Paddle, and Kubeflow's PaddleJobs.
 
-What has no counterpart is left out and named in a note: where it was, and what happens instead.
+Whatever has no counterpart is left out, with a note that says where it was and what happens instead.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def convertible(document: Obj) -> bool:
 
 
 def convert(document: Obj) -> Converted:
-    """The PaddleJob, and a note for each thing that has no counterpart."""
+    """The PaddleJob, with a note for everything that has no counterpart."""
     if is_training_job(document):
         return from_job(document)
     if is_kubeflow_job(document):
         return from_kubeflow(document)
     if document.get("apiVersion") == contract.API_VERSION and document.get("kind") == contract.KIND:
-        raise BadInput(f"{contract.API_VERSION} {contract.KIND}: is what would come out; it needs no conversion")
+        raise BadInput(f"{contract.API_VERSION} {contract.KIND}: no conversion needed")
     raise BadInput(
-        f"{document.get('apiVersion')} {document.get('kind')}: is no job that can be converted; a batch/v1 Job whose "
-        f"containers set {' or '.join(MARKS)} can, and a PaddleJob of {KUBEFLOW}"
+        f"{document.get('apiVersion')} {document.get('kind')}: cannot be converted; `pdj convert` accepts a batch/v1 "
+        f"Job whose containers set {' or '.join(MARKS)}, and a PaddleJob of {KUBEFLOW}"
     )

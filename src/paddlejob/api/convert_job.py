@@ -21,10 +21,10 @@ from paddlejob.errors import BadInput
 UNDERSTOOD = (*SAME_FIELDS, "parallelism", "completions", "completionMode", "template", "selector", "manualSelector")
 INSTEAD = {
     "podFailurePolicy": "an eviction or a lost node never counts against backoffLimit; every other failure does",
-    "backoffLimitPerIndex": "a failure of one worker rebuilds all; backoffLimit says how often",
-    "maxFailedIndexes": "a failure of one worker rebuilds all; backoffLimit says how often",
+    "backoffLimitPerIndex": "the failure of one worker restarts all of them, up to backoffLimit times",
+    "maxFailedIndexes": "the failure of one worker restarts all of them, up to backoffLimit times",
     "successPolicy": "the job is complete when every worker has succeeded",
-    "podReplacementPolicy": "the pods of a failed attempt are gone before the next is made",
+    "podReplacementPolicy": "the pods of a failed attempt are gone before the next attempt starts",
 }
 
 
@@ -33,23 +33,23 @@ def is_job(document: Obj) -> bool:
 
 
 def is_training_job(document: Obj) -> bool:
-    """A batch/v1 Job whose pods start Paddle as the documents' do."""
+    """Whether this is a batch/v1 Job whose pods start Paddle."""
     if not is_job(document) or not part(document, "spec.template.spec"):
         return False
     return any(trains(container) for container in template_at(document, "spec.template")["spec"]["containers"])
 
 
 def as_workers(document: Obj) -> Converted:
-    """Any batch/v1 Job as a PaddleJob of workers only, for an engine that knows no Jobs.
+    """Any batch/v1 Job as a PaddleJob with workers only, for the embedded engine, which runs only PaddleJobs.
 
-    Its pods do what they did before; start_paddle.py reads its peers from PADDLE_TRAINERS instead of asking for them.
+    Its pods do what they did before; start_paddle.py reads its peers from PADDLE_TRAINERS instead of the API server.
     """
     notes: list[str] = []
     spec = needed(document, "spec")
     template = template_at(document, "spec.template")
     count = _replicas(spec, notes)
     if not count:
-        raise BadInput("spec.parallelism: is 0, so that no pod would start; set it to 1 or more")
+        raise BadInput("spec.parallelism: is 0, so no pod would start; set it to 1 or more")
     drop_restart_policy(template["spec"], notes)
     for field in ("hostname", "subdomain", "hostNetwork"):
         template["spec"].pop(field, None)
@@ -77,12 +77,12 @@ def from_job(document: Obj) -> Converted:
     result["ps"] = {"replicas": count, "template": template}
     result["worker"] = {"replicas": count, "template": copy.deepcopy(template)}
     notes.append(
-        "spec.template: each pod was server and trainer; now each role has a pod, so requests and limits count twice"
-        + (", and initContainers run in both" if template["spec"].get("initContainers") else "")
+        "spec.template: each pod was server and trainer; now each role has its own pods, so requests and limits count "
+        "twice" + (", and initContainers run in both" if template["spec"].get("initContainers") else "")
     )
     notes.append(
-        "containers: the image's start_paddle.py must be paddlejob's (it then takes its role from the operator, and "
-        "copies JOB_PATH/JOB_NAME/<PADDLE_TRAINER_ID>/data as before); an older one would look for its peers itself"
+        "containers: the image must contain paddlejob's start_paddle.py, which takes its role from the operator and "
+        "copies JOB_PATH/JOB_NAME/<PADDLE_TRAINER_ID>/data as before; an older one looks for its peers itself"
     )
     return paddle_job(document, result, notes)
 
@@ -97,25 +97,25 @@ def _replicas(spec: Obj, notes: list[str]) -> int:
 
 
 def _trainers(template: Obj) -> int:
-    """As many as the pods were told, where the Job itself does not say."""
+    """The number that the pods were given, if the Job itself does not say."""
     pairs = [pair for container in template["spec"]["containers"] for pair in container.get("env") or []]
-    told = [str(pair.get("value", "")) for pair in pairs if pair["name"] == "CONF_PADDLE_GRADIENT_NUM"]
-    return max([1, *(int(text) for text in told if text.isdecimal())])
+    values = [str(pair.get("value", "")) for pair in pairs if pair["name"] == "CONF_PADDLE_GRADIENT_NUM"]
+    return max([1, *(int(text) for text in values if text.isdecimal())])
 
 
 def _note_limits(spec: Obj, notes: list[str]) -> None:
     if spec.get("backoffLimit") is not None:
-        notes.append("spec.backoffLimit: counted failed pods; now counts rebuilds of the whole job")
+        notes.append("spec.backoffLimit: counted failed pods; now counts restarts of the whole job")
     else:
-        notes.append("spec.backoffLimit: was 6 failed pods where absent; now 3 rebuilds of the whole job")
+        notes.append("spec.backoffLimit: defaulted to 6 failed pods; now to 3 restarts of the whole job")
     notes.append(
-        "spec: pods of a complete Job stayed; now they go, with their logs. `cleanPodPolicy: Never` keeps them, and "
-        "the servers running"
+        "spec: pods of a completed Job were kept; now they are deleted with their logs. `cleanPodPolicy: Never` keeps "
+        "them, and keeps the servers running"
     )
     for key in spec:
         if key not in UNDERSTOOD:
             notes.append(f"spec.{key}: is left out; {INSTEAD.get(key, 'it has no counterpart')}")
     if spec.get("manualSelector"):
-        notes.append("spec.selector: is left out; the operator knows its pods by labels of its own")
+        notes.append("spec.selector: is left out; the operator selects its pods by its own labels")
     if spec.get("completionMode") == "Indexed":
         notes.append("spec.completionMode: every PaddleJob gives its pods an index, as PADDLE_TRAINER_ID")

@@ -26,9 +26,9 @@ ROLES = {"Master": "ps", "Worker": "worker"}
 CLEAN_POLICIES = {"All": "Always", "None": "Never", "Running": "OnCompletion"}
 SCHEDULING = ("minAvailable", "queue", "priorityClass", "minResources")
 RESTARTS = {
-    "Always": "a failure now rebuilds the job as a whole, and a worker that has succeeded stays so",
-    "OnFailure": "a failure now rebuilds the job as a whole",
-    "ExitCode": "a failure now rebuilds the job as a whole, whatever its exit status",
+    "Always": "a failure now restarts the job as a whole, and the success of a worker restarts nothing",
+    "OnFailure": "a failure now restarts the job as a whole",
+    "ExitCode": "a failure now restarts the job as a whole, whatever its exit status",
 }
 KUBEFLOWS_OWN = ("PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID", "PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM")
 """Variables that only Kubeflow's operator sets."""
@@ -50,7 +50,7 @@ def from_kubeflow(document: Obj) -> Converted:
         result[ROLES[kind]] = _role(document, replicas[kind], f"{SPECS}.{kind}", notes)
     if "ps" in result and "worker" not in result:
         result["worker"] = result.pop("ps")
-        notes.append(f"{SPECS}.Master: is the only role, and so is now worker")
+        notes.append(f"{SPECS}.Master: is the only role, so it is now worker")
     elif "ps" in result:
         _as_servers(result, notes)
     _elastic(part(document, "spec.elasticPolicy"), result, notes)
@@ -60,12 +60,12 @@ def from_kubeflow(document: Obj) -> Converted:
 
 
 def _by_type(specs: Obj, notes: list[str]) -> dict[str, str]:
-    """The names of the roles as they stand in the file: Kubeflow takes them in any case."""
+    """The names of the roles as the file spells them: Kubeflow ignores case."""
     found: dict[str, str] = {}
     for name, spec in specs.items():
         kind = str(name).capitalize()
         if kind not in ROLES:
-            raise BadInput(f"{SPECS}.{name}: is no role of a PaddleJob; use Master and Worker")
+            raise BadInput(f"{SPECS}.{name}: is not a role of a PaddleJob; use Master and Worker")
         if kind == "Master" and isinstance(spec, dict) and spec.get("replicas") == 0:
             notes.append(f"{SPECS}.{name}: has no replicas and is left out")
             continue
@@ -78,16 +78,16 @@ def _role(document: Obj, name: str, where: str, notes: list[str]) -> Obj:
     template = template_at(document, f"{SPECS}.{name}.template")
     policy = spec.get("restartPolicy") or "OnFailure"
     if policy != "Never":
-        said = "was" if spec.get("restartPolicy") else "is absent, which means"
-        notes.append(f"{where}.restartPolicy: {said} {policy}; {RESTARTS.get(policy, RESTARTS['OnFailure'])}")
-    # Kubeflow itself does not heed that of the template.
+        was = "was" if spec.get("restartPolicy") else "defaulted to"
+        notes.append(f"{where}.restartPolicy: {was} {policy}; {RESTARTS.get(policy, RESTARTS['OnFailure'])}")
+    # Kubeflow ignores the one in the template.
     template["spec"].pop("restartPolicy", None)
     drop_empty_metadata(template)
     text = json.dumps(template, default=str)
     for variable in KUBEFLOWS_OWN:
         if re.search(rf"\b{variable}\b", text):
             notes.append(
-                f"{where}.template: names {variable}, which is not set here; take PADDLE_TRAINER_ENDPOINTS, "
+                f"{where}.template: uses {variable}, which paddlejob does not set; use PADDLE_TRAINER_ENDPOINTS, "
                 "PADDLE_TRAINERS_NUM and PADDLE_TRAINER_ID"
             )
     replicas = spec.get("replicas")
@@ -108,26 +108,26 @@ def _as_servers(result: Obj, notes: list[str]) -> None:
 
 
 def _drop_launcher(container: Obj, role: str, notes: list[str]) -> None:
-    """It would wait for trainers in every pod: it knows servers only from Kubeflow's variables."""
+    """The launcher would wait for trainers in every pod: it learns of servers only from Kubeflow's variables."""
     where = f"{role}: container {container['name']}: {LAUNCHER[1]}"
     for field in ("command", "args"):
-        words: Any = container.get(field)
-        if not isinstance(words, list) or LAUNCHER[1] not in json.dumps(words, default=str):
+        arguments: Any = container.get(field)
+        if not isinstance(arguments, list) or LAUNCHER[1] not in json.dumps(arguments, default=str):
             continue
-        at = _place_of(LAUNCHER, words)
+        at = _index_of(LAUNCHER, arguments)
         if at < 0:
             notes.append(f"{where} must not start the program: with servers, {ROLE_BY_ENVIRONMENT}; run it directly")
             continue
         end = at + len(LAUNCHER)
-        while end < len(words) and str(words[end]).startswith("-"):
-            end += 1 if "=" in str(words[end]) else 2
-        container[field] = words[:at] + words[end:]
+        while end < len(arguments) and str(arguments[end]).startswith("-"):
+            end += 1 if "=" in str(arguments[end]) else 2
+        container[field] = arguments[:at] + arguments[end:]
         notes.append(f"{where} and its options are left out; with servers, {ROLE_BY_ENVIRONMENT}")
 
 
-def _place_of(wanted: list[str], words: list[Any]) -> int:
-    places = range(len(words) - len(wanted) + 1)
-    return next((place for place in places if words[place : place + len(wanted)] == wanted), -1)
+def _index_of(wanted: list[str], arguments: list[Any]) -> int:
+    starts = range(len(arguments) - len(wanted) + 1)
+    return next((start for start in starts if arguments[start : start + len(wanted)] == wanted), -1)
 
 
 def _run_policy(policy: Obj, notes: list[str]) -> Obj:
@@ -135,11 +135,11 @@ def _run_policy(policy: Obj, notes: list[str]) -> Obj:
     result = {"cleanPodPolicy": CLEAN_POLICIES.get(wanted, "OnCompletion"), **given(policy)}
     if wanted not in ("All", "None"):
         notes.append(
-            f"spec.runPolicy.cleanPodPolicy: {wanted} has no counterpart; OnCompletion deletes all pods of a job that "
-            "completed, and keeps those of one that failed"
+            f"spec.runPolicy.cleanPodPolicy: {wanted} has no counterpart; OnCompletion deletes all pods of a completed "
+            "job and keeps those of a failed one"
         )
     if result.get("backoffLimit") is not None:
-        notes.append("spec.runPolicy.backoffLimit: counts rebuilds of the whole job here")
+        notes.append("spec.runPolicy.backoffLimit: now counts restarts of the whole job")
     scheduling = part({"spec": {"runPolicy": policy}}, "spec.runPolicy.schedulingPolicy")
     if scheduling:
         result["schedulingPolicy"] = given(scheduling, SCHEDULING)
@@ -159,11 +159,11 @@ def _elastic(policy: Obj, result: Obj, notes: list[str]) -> None:
             worker[name] = whole_number(policy[field], f"spec.elasticPolicy.{field}")
     fits = min(max(worker["replicas"], worker.get("requests", 1)), worker.get("limits", worker["replicas"]))
     if fits != worker["replicas"] and worker["replicas"]:
-        notes.append(f"{SPECS}.Worker.replicas: was {worker['replicas']}, outside of elasticPolicy; now {fits}")
+        notes.append(f"{SPECS}.Worker.replicas: was {worker['replicas']}, outside elasticPolicy; now {fits}")
         worker["replicas"] = fits
     if policy.get("maxRestarts") is not None:
         result.setdefault("backoffLimit", policy["maxRestarts"])
-        notes.append("spec.elasticPolicy.maxRestarts: is now backoffLimit, which counts rebuilds of the whole job")
+        notes.append("spec.elasticPolicy.maxRestarts: is now backoffLimit, which counts restarts of the whole job")
     known = ("minReplicas", "maxReplicas", "maxRestarts")
     notes += [
         f"spec.elasticPolicy.{key}: has no counterpart and is left out; `pdj scale` changes the number of workers"

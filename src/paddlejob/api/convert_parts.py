@@ -1,4 +1,4 @@
-"""What the conversions share: reading what may have any shape, and putting a PaddleJob together."""
+"""What the conversions share: reading unvalidated input, and assembling a PaddleJob."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from paddlejob.errors import BadInput
 
 Obj = dict[str, Any]
 SAME_FIELDS = ("activeDeadlineSeconds", "backoffLimit", "suspend", "ttlSecondsAfterFinished")
-"""Fields that mean the same in a Job, in Kubeflow's runPolicy and here."""
+"""Fields with the same meaning in a Job, in Kubeflow's runPolicy and in a PaddleJob."""
 KEPT_METADATA = ("name", "namespace", "labels", "annotations")
-SAID_METADATA = ("ownerReferences", "finalizers")
-"""The rest of an object's metadata is the API server's, and nobody misses it."""
+NOTED_METADATA = ("ownerReferences", "finalizers")
+"""The rest of the metadata is set by the API server, and leaving it out needs no note."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ORDER = (
     "cleanPodPolicy", "intranet", "elastic", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
@@ -29,7 +29,7 @@ class Converted:
 
 
 def part(document: Obj, path: str) -> Obj:
-    """The mapping at a path of field names; empty where a field on the way is absent or null."""
+    """The mapping at a path of field names; empty if a field on the path is absent or null."""
     found: Any = document
     walked = ""
     for name in path.split("."):
@@ -38,7 +38,7 @@ def part(document: Obj, path: str) -> Obj:
         if found is None:
             return {}
         if not isinstance(found, dict):
-            raise BadInput(f"{walked}: is {str(found)[:60]!r}, should be a mapping")
+            raise BadInput(f"{walked}: {str(found)[:60]!r} is not a mapping")
     return dict(found)
 
 
@@ -51,26 +51,26 @@ def needed(document: Obj, path: str) -> Obj:
 
 def whole_number(value: Any, path: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"{path}: is {str(value)[:60]!r}, should be a whole number, 0 or more")
+        raise BadInput(f"{path}: {str(value)[:60]!r} is not a whole number of 0 or more")
     return value
 
 
 def given(spec: Obj, names: tuple[str, ...] = SAME_FIELDS) -> Obj:
-    """These fields, where they are set. In Kubernetes null is as good as absent."""
+    """Those of these fields that are set. In Kubernetes null means absent."""
     return {name: copy.deepcopy(spec[name]) for name in names if spec.get(name) is not None}
 
 
 def template_at(document: Obj, path: str) -> Obj:
-    """A copy of a pod template that has containers to speak of."""
+    """A copy of a pod template whose containers have names."""
     found = copy.deepcopy(needed(document, path))
     part(found, "metadata.labels")
     containers = needed(found, "spec").get("containers")
     if not isinstance(containers, list) or not all(isinstance(one, dict) and one.get("name") for one in containers):
-        raise BadInput(f"{path}.spec.containers: should be a list of containers that each have a name")
+        raise BadInput(f"{path}.spec.containers: is not a list of containers with names")
     for one in containers:
         env = one.get("env") or []
         if not isinstance(env, list) or not all(isinstance(pair, dict) and pair.get("name") for pair in env):
-            raise BadInput(f"{path}.spec.containers: env of {one['name']} should be a list of variables with names")
+            raise BadInput(f"{path}.spec.containers: env of {one['name']} is not a list of variables with names")
     return found
 
 
@@ -84,7 +84,7 @@ def drop_empty_metadata(template: Obj) -> None:
 
 
 def paddle_job(document: Obj, spec: Obj, notes: list[str]) -> Converted:
-    """With the metadata of the job that it is made from."""
+    """The PaddleJob with this spec and the metadata of the original job."""
     metadata = part(document, "metadata")
     kept = {key: copy.deepcopy(metadata[key]) for key in KEPT_METADATA if metadata.get(key)}
     if isinstance(kept.get("annotations"), dict):
@@ -92,8 +92,8 @@ def paddle_job(document: Obj, spec: Obj, notes: list[str]) -> Converted:
     kept = {key: value for key, value in kept.items() if value}
     if "name" not in kept and metadata.get("generateName"):
         kept = {"name": str(metadata["generateName"]).rstrip("-."), **kept}
-        notes.append(f"metadata.generateName: is now metadata.name: {kept['name']}; change it for each further job")
-    notes += [f"metadata.{key}: is left out" for key in SAID_METADATA if metadata.get(key)]
+        notes.append(f"metadata.generateName: is now metadata.name: {kept['name']}; change it for every further job")
+    notes += [f"metadata.{key}: is left out" for key in NOTED_METADATA if metadata.get(key)]
     ordered = {key: spec[key] for key in ORDER if key in spec}
     job = {"apiVersion": contract.API_VERSION, "kind": contract.KIND, "metadata": kept, "spec": ordered}
     return Converted(job, tuple(notes))

@@ -1,4 +1,4 @@
-"""The pod template of the documents' Job, as that of a role: without all that its pods needed to find each other."""
+"""The pod template of a Job as that of a role, without what its pods needed to find each other."""
 
 from __future__ import annotations
 
@@ -10,33 +10,31 @@ from paddlejob import contract
 from paddlejob.api.convert_parts import Obj, drop_empty_metadata
 
 MARKS = ("CONF_PADDLE_GRADIENT_NUM", "CONF_PADDLE_PORT")
-"""Variables by which the documents' training Job is told from any other."""
+"""Variables that distinguish a Job that trains with Paddle from any other."""
 NETWORK_VARIABLES = {
-    "CONF_PADDLE_NIC": "pods reach each other by address, whatever the device",
+    "CONF_PADDLE_NIC": "pods reach each other by address, on any network device",
     "CONF_PADDLE_PORT": f"PADDLE_PORT is set to {contract.PORT} for each pod",
-    "CONF_PADDLE_PORTS_NUM": "a server has one port",
-    "CONF_PADDLE_PORTS_NUM_SPARSE": "a server has one port",
-    "CONF_PADDLE_GRADIENT_NUM": "worker.replicas says it",
-    "JOB_NAMESPACE": "no pod asks for others any more",
-    "JOB_SERVICE": "no pod asks for others any more",
-    "JOB_WAIT_SECONDS": "the operator starts no process before all can start",
+    "CONF_PADDLE_PORTS_NUM": "each server uses one port",
+    "CONF_PADDLE_PORTS_NUM_SPARSE": "each server uses one port",
+    "CONF_PADDLE_GRADIENT_NUM": "worker.replicas replaces it",
+    "JOB_NAMESPACE": "pods no longer look each other up",
+    "JOB_SERVICE": "pods no longer look each other up",
+    "JOB_WAIT_SECONDS": "the operator starts processes once all of them can start",
 }
 JOB_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
-OUTCOME = "paddle"
-"""The container of this name says how a pod ended; else the first does."""
 
 
 def without_finding(template: Obj, result: Obj, notes: list[str]) -> Obj:
-    """Without all that the pods needed to find each other."""
+    """Remove what the pods needed to find each other."""
     pod: Obj = template["spec"]
     drop_restart_policy(pod, notes)
     for field in ("hostname", "subdomain"):
         if pod.pop(field, None):
-            notes.append(f"spec.template.spec.{field}: is left out; pods know each other from their environment")
+            notes.append(f"spec.template.spec.{field}: is left out; pods know their peers from the environment")
     if pod.pop("hostNetwork", False):
         result["intranet"] = "Host"
-        notes.append("spec.template.spec.hostNetwork: is now spec.intranet: Host, with ports of the operator's choice")
+        notes.append("spec.template.spec.hostNetwork: is now spec.intranet: Host, with ports chosen by the operator")
     metadata = template.get("metadata") or {}
     metadata.pop("name", None)
     for label in JOB_LABELS:
@@ -53,7 +51,7 @@ def drop_restart_policy(pod: Obj, notes: list[str]) -> None:
     policy = pod.pop("restartPolicy", None) or "Never"
     if policy != "Never":
         notes.append(
-            f"spec.template.spec.restartPolicy: was {policy}; pods always have Never, the job is rebuilt as a whole"
+            f"spec.template.spec.restartPolicy: was {policy}; it is now always Never, and the job restarts as a whole"
         )
 
 
@@ -65,7 +63,7 @@ def _drop_variables(container: Obj, notes: list[str]) -> None:
             notes.append(f"{where}: env {name} is left out; {NETWORK_VARIABLES[name]}")
             continue
         if name in NETWORK_VARIABLES:
-            notes.append(f"{where}: env {name} stays, as its command or another variable refers to it")
+            notes.append(f"{where}: env {name} is kept because its command or another variable refers to it")
         kept.append(pair)
     if container.get("env"):
         container["env"] = kept
@@ -92,13 +90,13 @@ def _drop_host_ports(container: Obj, notes: list[str]) -> None:
     if not container["ports"]:
         del container["ports"]
     notes.append(
-        f"container {container['name']}: its hostPorts are left out; pods reach each other by address, and need no "
-        "node of their own"
+        f"container {container['name']}: its hostPorts are left out; pods reach each other by address and can share a "
+        "node"
     )
 
 
 def _lead_with_the_trainer(pod: Obj, notes: list[str]) -> None:
-    """A pod ends as its container `paddle` does, else as its first."""
+    """The training container decides how a pod ended: the one named `paddle`, else the first."""
     containers: list[Obj] = pod["containers"]
     if len(containers) == 1:
         return
@@ -106,10 +104,11 @@ def _lead_with_the_trainer(pod: Obj, notes: list[str]) -> None:
     others = [one["name"] for one in containers if one is not trainer]
     pod["containers"] = [trainer, *(one for one in containers if one is not trainer)]
     notes.append(
-        f"container {trainer['name']}: says how its pod ended, and so stands first; {', '.join(others)} may run on"
+        f"container {trainer['name']}: decides how its pod ended, so it is now first; {', '.join(others)} may run on"
     )
-    if OUTCOME in others:
-        notes.append(f"container {OUTCOME}: rename it; the container of that name would say how the pod ended")
+    if contract.TRAINING_CONTAINER in others:
+        name = contract.TRAINING_CONTAINER
+        notes.append(f"container {name}: rename it; the container of that name would decide how the pod ended")
 
 
 def trains(container: Obj) -> bool:

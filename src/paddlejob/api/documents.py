@@ -1,4 +1,4 @@
-"""A YAML text as Kubernetes objects. Errors name file, line and column."""
+"""YAML text as Kubernetes objects. Errors name the file, line and column."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MERGE = "tag:yaml.org,2002:merge"
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Twice(yaml.constructor.ConstructorError):
-    """A key that its mapping has already."""
+class _DuplicateKey(yaml.constructor.ConstructorError):
+    """A key that occurs twice in a mapping."""
 
 
 class _PlainLoader(Loader):  # type: ignore[misc]
-    """Reads a date as the text it is: JSON, and so Kubernetes, knows no dates. A key that stands twice is a mistake."""
+    """Keeps dates as strings, since JSON and so Kubernetes have no dates, and rejects duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -25,7 +25,7 @@ class _PlainLoader(Loader):  # type: ignore[misc]
             if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
                 continue
             if key.value in seen:
-                raise _Twice(problem=f"{key.value} stands here for the second time", problem_mark=key.start_mark)
+                raise _DuplicateKey(problem=f"duplicate key `{key.value}`", problem_mark=key.start_mark)
             seen.add(key.value)
         found: dict[Any, Any] = super().construct_mapping(node, deep)
         return found
@@ -38,24 +38,24 @@ _PlainLoader.yaml_implicit_resolvers = {
 
 
 def documents(text: str, source: str) -> list[dict[str, Any]]:
-    """The objects of a file, a List taken apart, empty documents left out."""
+    """The objects of a file, with those of a List, without empty documents."""
     try:
         loaded = [one for one in yaml.load_all(text, Loader=_PlainLoader) if one is not None]
-    except _Twice as error:
-        raise BadInput(f"{source}{_place(error)}: {_problem(error)}; remove one of them") from None
+    except _DuplicateKey as error:
+        raise BadInput(f"{source}{_position(error)}: {_problem(error)}; remove one of them") from None
     except yaml.YAMLError as error:
-        raise BadInput(f"{source}{_place(error)}: this is not YAML: {_problem(error)}") from None
+        raise BadInput(f"{source}{_position(error)}: invalid YAML: {_problem(error)}") from None
     found: list[dict[str, Any]] = []
     for one in loaded:
         if not isinstance(one, dict):
-            raise BadInput(f"{source}: a Kubernetes object is a mapping, this is {type(one).__name__}: {one!s:.60}")
+            raise BadInput(f"{source}: a Kubernetes object is a mapping, not {type(one).__name__}: {one!s:.60}")
         found += one.get("items") or [] if one.get("kind") == "List" else [one]
     if not found:
-        raise BadInput(f"{source}: is empty; it should hold a PaddleJob (`pdj init` writes one)")
+        raise BadInput(f"{source}: is empty; it should contain a PaddleJob (`pdj init` writes one)")
     return found
 
 
-def _place(error: yaml.YAMLError) -> str:
+def _position(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     return f":{mark.line + 1}:{mark.column + 1}" if mark else ""
 

@@ -1,7 +1,7 @@
 """Rules between fields, each written twice: in CEL for the API server, in Python for `pdj validate` and `pdj run`.
 
-`tests/apiserver` feeds the same bad jobs to both and compares. A check gets whole objects as they stand in the
-file, after the schema has been found good and defaults are filled in, and answers with the fault or None.
+`tests/apiserver` applies both to the same invalid jobs and compares the results. A check gets an object of the job
+file that matches the schema, with defaults, and returns the fault or None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROLES = ("ps", "worker", "heter")
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule about one object. `field` is where the API server says the fault is."""
+    """A rule about one object. `field` is where the API server reports the fault."""
 
     level: str
     cel: str
@@ -55,8 +55,8 @@ def _name_fits(job: Obj) -> str | None:
     if len(longest) <= NAME_LIMIT:
         return None
     return (
-        f"metadata.name: is too long: pod and Service names may have {NAME_LIMIT} characters, and {longest} has "
-        f"{len(longest)}; shorten it by {len(longest) - NAME_LIMIT}"
+        f"metadata.name: is too long: names of pods and Services have at most {NAME_LIMIT} characters, and {longest} "
+        f"has {len(longest)}; shorten it by {len(longest) - NAME_LIMIT}"
     )
 
 
@@ -70,7 +70,7 @@ _CEL_LONGEST = "[{}].max()".format(
 )
 
 
-def _name_suits_a_service(job: Obj) -> str | None:
+def _name_fits_a_service(job: Obj) -> str | None:
     name = job["metadata"]["name"]
     if job["spec"].get("intranet") != "Service" or re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name):
         return None
@@ -78,8 +78,8 @@ def _name_suits_a_service(job: Obj) -> str | None:
 
 
 _SERVICE_NAME = (
-    "with intranet Service it becomes the name of Services, so it must start with a letter and have only lower-case "
-    "letters, digits and -; rename the job or use intranet PodIP"
+    "with intranet: Service it is part of the names of Services, so it must start with a letter and contain only "
+    "lower-case letters, digits and -; rename the job or use intranet: PodIP"
 )
 
 
@@ -89,8 +89,8 @@ def _has_worker(spec: Obj) -> str | None:
     return f"spec.worker: {_NO_WORKER}"
 
 
-_NO_WORKER = "is missing; every job needs workers, beside ps and heter too"
-_NO_SERVERS = "is missing; a job with heter needs parameter servers too"
+_NO_WORKER = "is missing; every job needs workers, also one with ps or heter"
+_NO_SERVERS = "is missing; a job with heter also needs parameter servers"
 
 
 def _heter_has_servers(spec: Obj) -> str | None:
@@ -103,7 +103,7 @@ def _one_clean_policy(spec: Obj) -> str | None:
     new, old = spec.get("cleanPodPolicy"), spec.get("cleanPolicy")
     if new is None or old is None or new == old:
         return None
-    return f"spec.cleanPolicy: is {old}, but cleanPodPolicy is {new}, and both mean the same; remove cleanPolicy"
+    return f"spec.cleanPolicy: {old} differs from cleanPodPolicy ({new}), which means the same; remove cleanPolicy"
 
 
 def _gang_can_fit(spec: Obj) -> str | None:
@@ -112,8 +112,8 @@ def _gang_can_fit(spec: Obj) -> str | None:
     if least is None or least <= total:
         return None
     return (
-        f"spec.schedulingPolicy.minAvailable: is {least}, more than the {total} pods of the job; "
-        "lower it or leave it out for all"
+        f"spec.schedulingPolicy.minAvailable: {least} is more than the {total} pods of the job; "
+        "lower it, or remove it to wait for all pods"
     )
 
 
@@ -121,8 +121,8 @@ def _within_bounds(role: Obj) -> str | None:
     fewest, most = role.get("requests") or 1, role.get("limits")
     if fewest > role["replicas"] or (most is not None and role["replicas"] > most):
         return (
-            f"replicas: is {role['replicas']}, outside {fewest} to {most or 'any'}; "
-            "set it in that range or widen requests and limits"
+            f"replicas: {role['replicas']} is outside {fewest} to {most or 'any'}; "
+            "choose a value in that range or change requests and limits"
         )
     return None
 
@@ -133,7 +133,7 @@ RULES = (
     Rule(
         "root",
         f"{_CEL_LONGEST} <= {NAME_LIMIT}",
-        "metadata.name: is too long: the names of pods and Services are made from it (NAME-worker-0) and may have "
+        "metadata.name: is too long: it is part of the names of pods and Services (NAME-worker-0), which have at most "
         f"{NAME_LIMIT} characters; shorten it",
         _name_fits,
     ),
@@ -141,14 +141,14 @@ RULES = (
         "root",
         "self.spec.intranet != 'Service' || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
         f"metadata.name: {_SERVICE_NAME}",
-        _name_suits_a_service,
+        _name_fits_a_service,
     ),
     Rule("spec", "has(self.worker)", _NO_WORKER, _has_worker, ".worker"),
     Rule("spec", "!has(self.heter) || has(self.ps)", _NO_SERVERS, _heter_has_servers, ".ps"),
     Rule(
         "spec",
         "!has(self.cleanPolicy) || !has(self.cleanPodPolicy) || self.cleanPolicy == self.cleanPodPolicy",
-        "differs from cleanPodPolicy, and both mean the same; remove cleanPolicy",
+        "differs from cleanPodPolicy, which means the same; remove cleanPolicy",
         _one_clean_policy,
         ".cleanPolicy",
     ),
@@ -156,7 +156,7 @@ RULES = (
         "spec",
         "!has(self.schedulingPolicy) || !has(self.schedulingPolicy.minAvailable) || "
         f"self.schedulingPolicy.minAvailable <= {_CEL_TOTAL}",
-        "minAvailable is more than the pods of the job; lower it or leave it out for all",
+        "minAvailable is more than the pods of the job; lower it, or remove it to wait for all pods",
         _gang_can_fit,
         ".schedulingPolicy",
     ),
@@ -164,31 +164,34 @@ RULES = (
         "role",
         "(!has(self.requests) || self.requests <= self.replicas) && "
         "(!has(self.limits) || self.replicas <= self.limits)",
-        "is outside requests to limits; set it in that range or widen requests and limits",
+        "is outside requests to limits; choose a value in that range or change requests and limits",
         _within_bounds,
         ".replicas",
     ),
 )
-"""Words are fixed: an expression with string(number) in it is over the API server's cost limit."""
+"""Messages are constants: an expression with string(number) exceeds the API server's cost limit."""
 
 SUSPENDED_ONLY = "can be changed only while the job is suspended; set spec.suspend to true first"
 
 
 def _fixed(field: str) -> ChangeRule:
-    """A field of the spec that never changes. Optional ones may be absent, on both sides."""
-    words = "cannot be changed once the job exists; delete the job and create it anew"
+    """A field of the spec that never changes. It may be absent on both sides."""
+    message = "cannot be changed once the job exists; delete the job and create it again"
 
     def check(new: Obj, old: Obj) -> str | None:
-        return f"spec.{field}: {words}" if new.get(field) != old.get(field) else None
+        return f"spec.{field}: {message}" if new.get(field) != old.get(field) else None
 
     cel = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
-    return ChangeRule(cel, words, check, f".{field}")
+    return ChangeRule(cel, message, check, f".{field}")
 
 
 def _role_fixed(role: str) -> ChangeRule:
-    """A role neither comes nor goes, and its bounds stay; ps and heter keep their number too."""
+    """A role is neither added nor removed and keeps its bounds; ps and heter also keep their number of pods."""
     fields = ("requests", "limits") if role == "worker" else ("replicas", "requests", "limits")
-    words = f"only its template can be changed, while suspended; delete the job to change {', '.join(fields)}"
+    message = (
+        "only its template can be changed, and only while the job is suspended; to change "
+        f"{', '.join(fields)}, delete the job and create it again"
+    )
 
     def check(new: Obj, old: Obj) -> str | None:
         before, after = old.get(role), new.get(role)
@@ -196,7 +199,7 @@ def _role_fixed(role: str) -> ChangeRule:
             same = before is after
         else:
             same = all(before.get(field) == after.get(field) for field in fields)
-        return None if same else f"spec.{role}: {words}"
+        return None if same else f"spec.{role}: {message}"
 
     equal = " && ".join(
         f"has(self.{role}.{field}) == has(oldSelf.{role}.{field}) && "
@@ -204,7 +207,7 @@ def _role_fixed(role: str) -> ChangeRule:
         for field in fields
     )
     cel = f"has(self.{role}) == has(oldSelf.{role}) && (!has(self.{role}) || ({equal}))"
-    return ChangeRule(cel, words, check, f".{role}")
+    return ChangeRule(cel, message, check, f".{role}")
 
 
 def _template_fixed(role: str) -> ChangeRule:
@@ -230,8 +233,8 @@ def _scalable(new: Obj, old: Obj) -> str | None:
 
 
 _NOT_ELASTIC = (
-    "replicas can be changed while the job runs only where spec.elastic is 1 or more; suspend the job first, or "
-    "create it with elastic: 1"
+    "replicas can be changed while the job runs only if spec.elastic is 1 or more; suspend the job first, or create "
+    "it with elastic: 1"
 )
 
 CHANGE_RULES = (

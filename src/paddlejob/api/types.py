@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import takewhile
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -11,11 +12,15 @@ from paddlejob import contract
 
 
 class Role(StrEnum):
-    """In the order in which pods are created: servers first."""
+    """In the order in which pods are created."""
 
     PS = "ps"
     WORKER = "worker"
     HETER = "heter"
+
+
+Slot = tuple[Role, int]
+"""One replica of a job: its role and index."""
 
 
 class Mode(StrEnum):
@@ -56,27 +61,27 @@ class Model(BaseModel):
 
 
 class RoleSpec(Model):
-    replicas: int = Field(1, ge=1, le=contract.MOST_REPLICAS, description="How many pods of this role.")
+    replicas: int = Field(1, ge=1, le=contract.MOST_REPLICAS, description="The number of pods of this role.")
     requests: int | None = Field(
-        None, ge=1, le=contract.MOST_REPLICAS, description="The fewest replicas an elastic job may be scaled to."
+        None, ge=1, le=contract.MOST_REPLICAS, description="The minimum number of replicas of an elastic job."
     )
     limits: int | None = Field(
-        None, ge=1, le=contract.MOST_REPLICAS, description="The most replicas an elastic job may be scaled to."
+        None, ge=1, le=contract.MOST_REPLICAS, description="The maximum number of replicas of an elastic job."
     )
     template: dict[str, Any] = Field(
-        description="The pod, as in any Kubernetes workload. The container named paddle, else the first, trains. "
-        "restartPolicy is always Never: a failure is handled for the job as a whole."
+        description="The pod template, as in any Kubernetes workload. The container named paddle trains; without one "
+        "of that name, the first container does. restartPolicy is always Never: on failure the job restarts as a whole."
     )
 
 
 class SchedulingPolicy(Model):
     minAvailable: int | None = Field(
-        None, ge=1, description="How many pods must fit at once before any starts; all of them where absent."
+        None, ge=1, description="The number of pods that must fit before any of them starts. Defaults to all pods."
     )
-    queue: str | None = Field(None, description="The Volcano queue.")
+    queue: str | None = Field(None, description="The Volcano queue of the job.")
     priorityClass: str | None = Field(None, description="The priority class of the pod group.")
     minResources: dict[str, int | str] | None = Field(
-        None, description="The resources that must be free before any pod starts."
+        None, description="The resources that must be available before any pod starts."
     )
 
 
@@ -87,45 +92,51 @@ PolicyName = Annotated[
 
 
 class Spec(Model):
-    ps: RoleSpec | None = Field(None, description="Parameter servers. With them the job runs in PS mode.")
-    worker: RoleSpec | None = Field(None, description="Trainers. Required.")
+    ps: RoleSpec | None = Field(None, description="Parameter servers. A job that has them runs in PS mode.")
+    worker: RoleSpec | None = Field(None, description="Workers, which train. Required.")
     heter: RoleSpec | None = Field(None, description="Heterogeneous trainers between servers and workers (Heter mode).")
     cleanPodPolicy: PolicyName | None = Field(
         None,
-        description="Which pods are deleted when the job has ended. Always: in any case. Never: none; after "
-        "success the servers run on. OnFailure: if it failed. OnCompletion (what is done where this is absent): "
-        "if it completed. Pods of a failed job stop running in any case.",
+        description="Whether pods are deleted when the job ends. Always: they are deleted. Never: they are kept, and "
+        "servers of a completed job keep running. OnFailure: they are deleted if the job failed. OnCompletion: they "
+        "are deleted if the job completed. Defaults to OnCompletion. Pods of a failed job are always stopped.",
     )
-    cleanPolicy: PolicyName | None = Field(None, description="An older name of cleanPodPolicy; the same.")
+    cleanPolicy: PolicyName | None = Field(None, description="Deprecated alias of cleanPodPolicy.")
     withGloo: int = Field(
         1,
         ge=0,
         le=2,
-        description="Barriers through gloo in PS and Heter mode. 0: none. 1: among workers. 2: workers and servers.",
+        description="Use gloo for barriers in PS and Heter mode. 0: off. 1: among workers. 2: among workers and "
+        "servers.",
     )
     intranet: Intranet = Field(
         Intranet.POD_IP,
-        description="How pods reach each other. PodIP: by address. Service: by the DNS name of a Service for each "
-        "pod. Host: on the node's network, with a block of ports for each pod.",
+        description="How pods reach each other. PodIP: by IP address. Service: by DNS name, with one Service per pod. "
+        "Host: on the host network, with a block of ports per pod.",
     )
     elastic: int = Field(
         0,
         ge=0,
-        description="1 or more: workers may be rescaled while the job runs; it restarts from its checkpoint.",
+        description="If 1 or more, workers can be scaled while the job runs. The job then restarts from its "
+        "checkpoint.",
     )
     schedulingPolicy: SchedulingPolicy | None = Field(
-        None, description="Gang scheduling by Volcano: all pods start together or none does."
+        None, description="Gang scheduling with Volcano: all pods start together, or none of them."
     )
     backoffLimit: int | None = Field(
-        None, ge=0, description="How often the job is rebuilt after its program failed. 3 where absent."
+        None, ge=0, description="The number of restarts after the program failed. Defaults to 3."
     )
     activeDeadlineSeconds: int | None = Field(
-        None, ge=1, description="The job fails when it has been active for so long, restarts included."
+        None, ge=1, description="The job fails once it has been active for this many seconds, including restarts."
     )
     ttlSecondsAfterFinished: int | None = Field(
-        None, ge=0, description="The job and all it owns are deleted so long after it ended."
+        None,
+        ge=0,
+        description="The job and its objects are deleted this many seconds after it ended. By default they are kept.",
     )
-    suspend: bool = Field(False, description="true: no pods; those that run are deleted. false: the job goes on.")
+    suspend: bool = Field(
+        False, description="If true, the pods are deleted and none are created until it is false again."
+    )
 
     @property
     def clean(self) -> CleanPodPolicy:
@@ -151,50 +162,70 @@ class Spec(Model):
         return Mode.SINGLE
 
     @property
+    def slots(self) -> list[Slot]:
+        """Every replica, servers first."""
+        return [(role, index) for role, spec in self.roles.items() for index in range(spec.replicas)]
+
+    def position(self, slot: Slot) -> int:
+        """The index of a replica in `slots`."""
+        role, index = slot
+        earlier = takewhile(lambda other: other is not role, self.roles)
+        return index + sum(self.roles[other].replicas for other in earlier)
+
+    @property
     def pods_wanted(self) -> int:
         return sum(role.replicas for role in self.roles.values())
 
 
 class RoleStatus(Model):
-    replicas: int = Field(0, description="Pods wanted.")
-    pending: int = Field(0, description="Pods that exist but whose program does not run yet.")
-    running: int = Field(0, description="Pods whose program runs.")
-    succeeded: int = Field(0, description="Pods whose program ended with exit status 0.")
+    replicas: int = Field(0, description="The desired number of pods.")
+    pending: int = Field(0, description="Pods whose program has not started yet.")
+    running: int = Field(0, description="Pods whose program is running.")
+    succeeded: int = Field(0, description="Pods whose program exited with status 0.")
     failed: int = Field(0, description="Pods whose program failed.")
-    ready: str = Field("", description="Running and wanted, as in 2/2.")
-    finished: str = Field("", description="Indexes that have succeeded in this attempt, as ranges: 0-3,7.")
+    ready: str = Field("", description="Running and desired pods, for example 2/2.")
+    finished: str = Field("", description="Indexes that succeeded in this attempt, as ranges: 0-3,7.")
 
 
 class Condition(Model):
     type: str = Field(description="Running, Restarting, Suspended, Completed or Failed.")
     status: str = Field(description="True or False.")
-    reason: str = Field("", description="One word for programs.")
-    message: str = Field("", description="A sentence for people.")
-    lastTransitionTime: str = Field("", description="When status last changed.")
+    reason: str = Field("", description="A machine-readable reason.")
+    message: str = Field("", description="A human-readable message.")
+    lastTransitionTime: str = Field("", description="When the status of the condition last changed.")
 
 
 class Status(Model):
-    phase: Phase | None = Field(None, description="Where the job stands.")
+    phase: Phase | None = Field(None, description="The phase of the job.")
     mode: Mode | None = Field(None, description="PS, Collective, Heter or Single.")
-    reason: str = Field("", description="Why the job is not running, or how it ended: one word for programs.")
-    message: str = Field("", description="The same for people, with what to do next.")
+    reason: str = Field("", description="Why the job is not running, or how it ended; machine-readable.")
+    message: str = Field("", description="The same for humans, with what to do next.")
     ps: RoleStatus | None = Field(None, description="Parameter servers.")
     worker: RoleStatus | None = Field(None, description="Workers.")
     heter: RoleStatus | None = Field(None, description="Heterogeneous trainers.")
-    selector: str = Field("", description="Label selector of the workers.")
-    startTime: str = Field("", description="When the job was first worked on, or resumed.")
+    selector: str = Field("", description="The label selector of the workers.")
+    startTime: str = Field("", description="When the job was started or resumed.")
     completionTime: str = Field("", description="When the job ended.")
-    attempt: int = Field(0, description="Which build of the pods is current.")
-    publishedAttempt: int = Field(0, description="The last attempt whose environment was given to its pods.")
-    restarts: int = Field(0, description="Rebuilds after the program failed; counted against backoffLimit.")
-    disruptions: int = Field(0, description="Rebuilds after an eviction, a lost node or a deletion by others.")
-    nextRestartTime: str = Field("", description="Before this time the pods of the current attempt are not created.")
-    observedGeneration: int = Field(0, description="The generation of the spec that this status speaks of.")
-    conditions: tuple[Condition, ...] = Field((), description="The life of the job as conditions.")
+    attempt: int = Field(0, description="The current attempt. Every restart of the job begins a new one.")
+    publishedAttempt: int = Field(0, description="The last attempt whose environment was published to its pods.")
+    restarts: int = Field(0, description="Restarts after the program failed; counted against backoffLimit.")
+    disruptions: int = Field(
+        0, description="Restarts after an eviction, a lost node or the deletion of a pod; not limited."
+    )
+    nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
+    observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")
+    conditions: tuple[Condition, ...] = Field(
+        (), description="The conditions of the job; the one that the phase names is True."
+    )
 
     def role(self, role: Role) -> RoleStatus:
         found: RoleStatus | None = getattr(self, role)
         return found or RoleStatus()
+
+    @property
+    def headline(self) -> str:
+        """The first line of the message, without the output of a program that may follow."""
+        return self.message.partition("\n")[0]
 
     @property
     def finished(self) -> bool:

@@ -1,7 +1,6 @@
-"""What is wrong with a job, in sentences: where, what, what to change. All faults at once.
+"""Validation of a job. Each fault says where, what, and what to change; all of them are reported at once.
 
-The schema is the CRD's own, read strictly (an unknown field is a fault), so that what passes here passes the API
-server, and the other way round.
+The schema is that of the CRD, with unknown fields as faults: what passes here passes the API server, and vice versa.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ METADATA_FIELDS = (
 
 
 def parse(document: Obj, source: str = "") -> PaddleJob:
-    """The job as a typed object, or InvalidJob with every fault."""
+    """The job as a typed object; raises InvalidJob with every fault."""
     found = faults(document)
     if found:
         raise InvalidJob(found, source)
@@ -37,7 +36,7 @@ def parse(document: Obj, source: str = "") -> PaddleJob:
 
 
 def faults(document: Obj) -> list[str]:
-    """Everything wrong with a new job; an empty list when it is good."""
+    """The faults of a new job; empty if it is valid."""
     found = [_sentence(error) for error in _validator().iter_errors(document)]
     if found:
         return found
@@ -50,13 +49,13 @@ def faults(document: Obj) -> list[str]:
 
 
 def change_faults(new: Obj, old: Obj) -> list[str]:
-    """Everything wrong with the change from one good job to another."""
+    """The faults of the change from one valid job to another."""
     after, before = with_defaults(new)["spec"], with_defaults(old)["spec"]
     return [fault for rule in CHANGE_RULES if (fault := rule.check(after, before))]
 
 
 def with_defaults(document: Obj) -> Obj:
-    """The job as the API server would store it: the schema's defaults filled in."""
+    """The job as the API server would store it, with the defaults of the schema."""
     spec = {"elastic": 0, "intranet": "PodIP", "suspend": False, "withGloo": 1} | document["spec"]
     for role in ROLES:
         if role in spec:
@@ -94,7 +93,7 @@ def _validator() -> Draft202012Validator:
 
 
 def _strict(schema: Any) -> Any:
-    """A structural schema as plain JSON Schema that takes no unknown field."""
+    """A structural schema as plain JSON Schema that allows no unknown fields."""
     if isinstance(schema, list):
         return [_strict(item) for item in schema]
     if not isinstance(schema, dict):
@@ -120,21 +119,21 @@ def _sentence(error: ValidationError) -> str:
         case "required":
             return f"{_join(where, kind.property)}: is missing; add it"
         case "enum":
-            return f"{where}: is {_short(value)}; use {_listed(kind.options)}"
+            return f"{where}: {_short(value)} is not valid; use {_listed(kind.options)}"
         case "type":
-            return f"{where}: is {_short(value)}, should be {_type_words(kind.types)}{_hint(value, kind.types)}"
+            return f"{where}: {_short(value)} is not {_type_names(kind.types)}{_hint(value, kind.types)}"
         case "minimum":
-            return f"{where}: is {value}, less than {kind.limit}; use {kind.limit} or more"
+            return f"{where}: {value} is less than {kind.limit}; use {kind.limit} or more"
         case "maximum":
-            return f"{where}: is {value}, more than {kind.limit}; use {kind.limit} or less"
+            return f"{where}: {value} is more than {kind.limit}; use {kind.limit} or less"
         case "minItems":
-            return f"{where}: is empty; give at least {kind.limit}"
+            return f"{where}: is empty; add at least one"
         case "pattern" if kind.pattern == contract.QUANTITY:
-            return f"{where}: is {_short(value)}, which is no quantity; write it as 2, 500m or 4Gi"
+            return f"{where}: {_short(value)} is not a quantity; write it as 2, 500m or 4Gi"
         case "pattern":
             return (
-                f"{where}: is {_short(value)}; use lower-case letters, digits, '-' and '.', "
-                "with a letter or digit at both ends"
+                f"{where}: {_short(value)} is not a valid name; use lower-case letters, digits, '-' and '.', "
+                "and start and end with a letter or digit"
             )
     return f"{where or 'the document'}: {error.message}"
 
@@ -172,12 +171,12 @@ def _short(value: object) -> str:
 
 
 def _listed(options: list[Any]) -> str:
-    words = [str(option) for option in options]
-    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+    names = [str(option) for option in options]
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _type_words(types: list[str]) -> str:
-    names = {"integer": "a whole number", "string": "text", "object": "a mapping", "array": "a list",
+def _type_names(types: list[str]) -> str:
+    names = {"integer": "a whole number", "string": "a string", "object": "a mapping", "array": "a list",
              "boolean": "true or false", "null": "null", "number": "a number"}  # fmt: skip
     return " or ".join(names[name] for name in types)
 
@@ -187,4 +186,6 @@ def _hint(value: object, types: list[str]) -> str:
         return f'; write "{value:g}" in quotes'
     if isinstance(value, int | bool) and types == ["string"]:
         return f'; write "{str(value).lower() if isinstance(value, bool) else value}" in quotes'
+    if isinstance(value, str) and value.isdecimal() and types == ["integer"]:
+        return "; remove the quotes"
     return ""

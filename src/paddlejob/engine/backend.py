@@ -1,4 +1,4 @@
-"""What the loop needs from a place where jobs run."""
+"""What the loop needs from a system that runs jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class View:
 
 
 class Rejected(Exception):
-    """The backend will not make this object as things stand: quota, admission, a name that is taken."""
+    """The backend does not perform this action for now: quota, admission, a name that is taken."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -30,12 +30,12 @@ class Rejected(Exception):
 
 
 class Outdated(Exception):
-    """The view was not the newest: nothing was written, look again."""
+    """The view was outdated: nothing was written; observe again."""
 
 
 class Backend(Protocol):
     async def observe(self, key: Key) -> View | None:
-        """The job and its world, or None where the job is gone."""
+        """Return the job and its world, or None if the job is gone. Changes nothing."""
 
     async def report(self, job: PaddleJob, status: Status) -> None:
         """Write the status over the one the job was read with, or raise Outdated."""

@@ -1,7 +1,7 @@
 """Carrying out a plan's actions: in order, but many of one kind at once.
 
-The first of a kind goes alone: if it is refused (a quota, a bad image name), a thousand others are not tried. Each
-success lets one more be under way, so 1, 2, 4 ... up to 32 are.
+The first of a kind goes alone: if it is rejected (a quota, a bad image name), a thousand others are not tried. Each
+success admits one more, so 1, 2, 4 ... up to 32 are in flight.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Perform = Callable[[Action], Awaitable[None]]
 
 
 async def carry_out(actions: Iterable[Action], perform: Perform) -> None:
-    """Perform all. After an error no other is begun; it is raised when those under way have ended."""
-    for _, run in groupby(actions, key=_sort):
+    """Perform all. After an error no further one starts; it is raised when those in flight have ended."""
+    for _, run in groupby(actions, key=_kind):
         await _perform_run(run, perform)
 
 
 async def _perform_run(actions: Iterator[Action], perform: Perform) -> None:
-    under_way: set[asyncio.Future[None]] = set()
+    in_flight: set[asyncio.Future[None]] = set()
     allowed, error = 1, None
     while True:
-        while error is None and len(under_way) < allowed and (action := next(actions, None)) is not None:
-            under_way.add(asyncio.ensure_future(perform(action)))
-        if not under_way:
+        while error is None and len(in_flight) < allowed and (action := next(actions, None)) is not None:
+            in_flight.add(asyncio.ensure_future(perform(action)))
+        if not in_flight:
             break
-        ended, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-        # Each is asked, so that none is reported as never looked at.
+        ended, in_flight = await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
+        # asyncio complains about an exception that was never retrieved, so retrieve each.
         errors = [found for one in ended if (found := one.exception())]
         error = error or next(iter(errors), None)
         allowed = min(allowed + len(ended), MOST_IN_FLIGHT)
@@ -39,5 +39,5 @@ async def _perform_run(actions: Iterator[Action], perform: Perform) -> None:
         raise error
 
 
-def _sort(action: Action) -> str:
+def _kind(action: Action) -> str:
     return f"create {action.kind}" if isinstance(action, Create) else type(action).__name__

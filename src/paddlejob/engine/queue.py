@@ -1,4 +1,4 @@
-"""Keys that wait to be worked on: each once, never two at a time for one key, later again after a failure."""
+"""A work queue: each key is queued once, processed by one worker at a time, and retried later after a failure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FEW = 64
 class KeyedQueue(Generic[K]):
     """A key added several times before its turn has one turn; one added during its turn has another after it.
 
-    Between two turns of a key are `rest` seconds, so that a storm of events costs few turns.
-    `on_failure(key, error)` hears of a turn that raised; the key's next turn comes after a pause that grows
-    exponentially, with jitter. `observe(waited, worked)` has the seconds of each turn, for metrics.
+    Two turns of a key are at least `rest` seconds apart, so that a storm of events costs few turns. After a turn that
+    raised, `on_failure(key, error)` is called, and the next turn follows after an exponential backoff with jitter.
+    `observe(waited, worked)` gets the seconds of each turn, for metrics.
     """
 
     def __init__(
@@ -35,10 +35,6 @@ class KeyedQueue(Generic[K]):
         on_failure: Callable[[K, Exception], None] = lambda key, error: None,
         observe: Callable[[float, float], None] = lambda waited, worked: None,
     ) -> None:
-        self.adds = 0
-        self.turns = 0
-        self.retries = 0
-        self.work_seconds = 0.0
         self._rest = rest
         self._first_backoff = first_backoff
         self._longest_backoff = longest_backoff
@@ -56,25 +52,19 @@ class KeyedQueue(Generic[K]):
 
     @property
     def depth(self) -> int:
-        """How many keys wait, whether due or not."""
+        """How many keys are waiting, due or not."""
         return len(self._due)
 
-    @property
-    def working(self) -> int:
-        """How many keys are being worked on."""
-        return len(self._working)
-
     def add(self, key: K) -> None:
-        """Work on the key as soon as possible."""
+        """Process the key as soon as possible."""
         self.add_after(key, 0.0)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Work on the key in `seconds`, or earlier where that was asked for already."""
-        self.adds += 1
+        """Process the key in `seconds`, or earlier if it is already queued for an earlier time."""
         self._ask(key, time.monotonic() + max(0.0, seconds))
 
     async def run(self, worker: Callable[[K], Awaitable[None]], concurrency: int) -> None:
-        """Work until `stop()`, on at most `concurrency` keys at a time; cancelled, the turns are too."""
+        """Process keys until `stop()`, at most `concurrency` at a time. Cancelling it cancels the turns in progress."""
         free = asyncio.Semaphore(concurrency)
         async with asyncio.TaskGroup() as turns:
             while True:
@@ -86,7 +76,7 @@ class KeyedQueue(Generic[K]):
                 turn.add_done_callback(lambda _: free.release())
 
     def stop(self) -> None:
-        """Begin no further turn; `run` returns when those under way have ended."""
+        """Start no further turn; `run` returns when those in progress have ended."""
         self._stopped = True
         self._changed.set()
 
@@ -95,7 +85,7 @@ class KeyedQueue(Generic[K]):
         if due >= self._due.get(key, due + 1):
             return
         self._due[key] = due
-        # One that is being worked on is pushed when its turn ends.
+        # A key that is being processed is pushed when its turn ends.
         if key not in self._working:
             self._push(key, due)
 
@@ -107,7 +97,7 @@ class KeyedQueue(Generic[K]):
         self._changed.set()
 
     async def _next(self) -> tuple[K, float] | None:
-        """Wait for a key that is due, and mark it as worked on; None once stopped."""
+        """Wait for a key that is due and mark it as being processed; None once stopped."""
         while not self._stopped:
             now = time.monotonic()
             self._end_rests(now)
@@ -121,7 +111,7 @@ class KeyedQueue(Generic[K]):
         return None
 
     def _is_stale(self, asked: tuple[float, int, K]) -> bool:
-        """Asked for earlier since, or worked on meanwhile."""
+        """Whether the key was queued for an earlier time since, or processed meanwhile."""
         due, _, key = asked
         return self._due.get(key) != due
 
@@ -142,15 +132,12 @@ class KeyedQueue(Generic[K]):
             self._retry(key, error)
         finally:
             ended = time.monotonic()
-            self.turns += 1
-            self.work_seconds += ended - begun
             self._observe(begun - due, ended - begun)
             self._end_turn(key, ended)
 
     def _retry(self, key: K, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         grown = min(self._first_backoff * 2 ** min(failures - 1, 30), self._longest_backoff)
-        self.retries += 1
         self._ask(key, time.monotonic() + grown * random.uniform(0.5, 1.0))
         self._on_failure(key, error)
 

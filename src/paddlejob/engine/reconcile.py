@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
 from paddlejob.engine.carry_out import carry_out
-from paddlejob.plan import Action, Create, Rejection, plan
-from paddlejob.plan.rejections import delay
+from paddlejob.plan import Action, Rejection, plan
+from paddlejob.plan.rejections import name_of
 from paddlejob.plan.times import earliest
 
 REPORTS_APART = 2.0
-"""Seconds between two reports that tell of nothing but progress; more where a report takes long."""
+"""Seconds between two reports of mere progress; more if reports take long."""
 RESULTS_APART = 1.0
-"""Which workers are done is needed again, should their pods vanish: it waits less."""
-SHARE_OF_TIME = 100
-"""Waiting for such reports to be written takes at most this part of a job's time."""
+"""The workers that are done must be known should their pods vanish, so they are reported sooner."""
+REPORT_SPACING = 100
+"""Reports of progress are at least this many times as far apart as one takes: they use 1% of a job's time."""
 LONGEST_DELAY = 30.0
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Memory:
-    """What is known of one job between two steps. All of it may be lost without harm."""
+    """What is known about one job between two steps. All of it may be lost without harm."""
 
     uid: str
     reported: float
     rejections: dict[str, Rejection] = field(default_factory=dict)
     outdated: int = 0
-    """How many steps in a row were made on an old view."""
+    """How many steps in a row were planned from an outdated view."""
 
 
 class Reconciler:
-    """Decides and acts for each job in turn."""
+    """Plans and acts for each job in turn."""
 
     def __init__(self, backend: Backend, clock: Callable[[], float] = time.time) -> None:
         self._backend = backend
@@ -45,7 +45,7 @@ class Reconciler:
         self._report_took = 0.0
 
     async def step(self, key: Key) -> float | None:
-        """Observe, plan, report, carry out. Answers when to look again even if nothing happens."""
+        """Observe, plan, report, carry out. Returns when to look again even if nothing happens."""
         view = await self._backend.observe(key)
         if view is None:
             self._memories.pop(key, None)
@@ -53,31 +53,29 @@ class Reconciler:
         now = self._clock()
         memory = self._memory(key, view.job, now)
         decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
-        due, not_before = _sorted(decided.actions, memory, now)
-        holding = bool(view.world.pods)
         try:
             later = await self._report(memory, view.job, decided.status, now)
-            await carry_out(due, lambda action: self._perform(memory, view.job, action, holding))
+            await carry_out(decided.actions, lambda action: self._perform(memory, view.job, action))
         except Outdated:
             memory.outdated += 1
             return now + min(0.1 * 2.0 ** min(memory.outdated - 2, 20), LONGEST_DELAY) if memory.outdated > 1 else now
         except Rejected:
             return self._clock()
         memory.outdated = 0
-        return earliest(decided.wake_at, later, *not_before)
+        return earliest(decided.wake_at, later)
 
     def _memory(self, key: Key, job: PaddleJob, now: float) -> Memory:
-        """Another job of the same name is not held to what happened to its namesake."""
+        """A new job of the same name starts with a fresh memory."""
         known = self._memories.get(key)
         if known is None or known.uid != job.metadata.uid:
             known = self._memories[key] = Memory(job.metadata.uid, now)
         return known
 
     async def _report(self, memory: Memory, job: PaddleJob, status: Status, now: float) -> float | None:
-        """Write what changed; what can wait is written together with what comes next, or a moment later."""
+        """Write the status if it changed. Returns when to write it instead, if that can wait."""
         if status == job.status:
             return None
-        apart = max(REPORTS_APART, SHARE_OF_TIME * self._report_took)
+        apart = max(REPORTS_APART, REPORT_SPACING * self._report_took)
         if status.role(Role.WORKER).finished != job.status.role(Role.WORKER).finished:
             apart = RESULTS_APART
         due = memory.reported + apart
@@ -89,38 +87,20 @@ class Reconciler:
         memory.reported = now
         return None
 
-    async def _perform(self, memory: Memory, job: PaddleJob, action: Action, holding: bool) -> None:
+    async def _perform(self, memory: Memory, job: PaddleJob, action: Action) -> None:
         try:
             await self._backend.perform(job, action)
-        except Rejected as refused:
-            self._remember(memory, job, action, refused, holding)
+        except Rejected as error:
+            self._remember(memory, job, name_of(action), error)
             raise
-        memory.rejections.pop(_name(action), None)
+        memory.rejections.pop(name_of(action), None)
 
-    def _remember(self, memory: Memory, job: PaddleJob, action: Action, refused: Rejected, holding: bool) -> None:
-        name, now = _name(action), self._clock()
+    def _remember(self, memory: Memory, job: PaddleJob, name: str, error: Rejected) -> None:
         before = memory.rejections.get(name)
         times = before.times + 1 if before else 1
-        due = now + delay(refused.reason, times, holding)
-        memory.rejections[name] = Rejection(name, refused.reason, refused.message, now, due, times)
-        if before is None or before.message != refused.message:
-            log.warning("job %s/%s: %s was refused: %s", job.namespace, job.name, name, refused.message)
-
-
-def _name(action: Action) -> str:
-    return action.name if isinstance(action, Create) else type(action).__name__
-
-
-def _sorted(actions: Iterable[Action], memory: Memory, now: float) -> tuple[list[Action], list[float]]:
-    """Actions to carry out now, and the times of those that were refused a moment ago."""
-    due, not_before = [], []
-    for action in actions:
-        rejection = memory.rejections.get(_name(action)) if memory.rejections else None
-        if rejection is None or now >= rejection.due:
-            due.append(action)
-        else:
-            not_before.append(rejection.due)
-    return due, not_before
+        memory.rejections[name] = Rejection(name, error.reason, error.message, self._clock(), times)
+        if before is None or before.message != error.message:
+            log.warning("job %s/%s: %s was rejected: %s", job.namespace, job.name, name, error.message)
 
 
 def _only_counts_differ(one: Status, other: Status) -> bool:
@@ -129,5 +109,5 @@ def _only_counts_differ(one: Status, other: Status) -> bool:
 
 
 def _merely_begun(status: Status, before: Status) -> bool:
-    """A new job whose first pods are being made. A job without a status is in its first attempt: nothing is lost."""
+    """A new job whose first pods are being created. Without a status it is in its first attempt: nothing is lost."""
     return before.phase is None and status.phase is Phase.PENDING and status.reason == "PodsNotReady"

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from paddlejob.errors import BadInput, InvalidJob
+from paddlejob.errors import BadInput
 from paddlejob.local.store import Document, JobFolder
 from paddlejob.plan import times
 
 
 def change_spec(folder: JobFolder, **fields: Any) -> Document:
-    """Set fields of the spec; a mapping is merged into the one that is there."""
+    """Set fields of the spec; a mapping is merged into the existing one."""
+    # Validation takes a while to import, and an engine that only runs jobs never needs it.
+    from paddlejob.api.change import with_fields
 
-    def edit(document: Document) -> Document:
-        spec = dict(document["spec"])
-        for name, value in fields.items():
-            spec[name] = {**spec.get(name, {}), **value} if isinstance(value, dict) else value
-        return {**document, "spec": spec}
-
-    return _change(folder, edit)
+    with folder.changing():
+        before = folder.document()
+        if before is None:
+            raise BadInput(f"there is no job {folder.key[1]} in namespace {folder.key[0]}")
+        after = with_fields(before, fields)
+        if after is not before:
+            metadata = {**before["metadata"], "generation": before["metadata"]["generation"] + 1}
+            folder.write_document({**after, "metadata": metadata})
+        return after
 
 
 def mark_for_deletion(folder: JobFolder, now: float) -> None:
@@ -28,21 +31,3 @@ def mark_for_deletion(folder: JobFolder, now: float) -> None:
         if document and not document["metadata"].get("deletionTimestamp"):
             metadata = {**document["metadata"], "deletionTimestamp": times.format(now)}
             folder.write_document({**document, "metadata": metadata})
-
-
-def _change(folder: JobFolder, edit: Callable[[Document], Document]) -> Document:
-    from paddlejob.api.validate import change_faults, faults
-
-    with folder.changing():
-        before = folder.document()
-        if before is None:
-            raise BadInput(f"there is no job {folder.key[1]} in namespace {folder.key[0]}")
-        after = edit(before)
-        if after["spec"] == before["spec"]:
-            return before
-        found = faults(after) or change_faults(after, before)
-        if found:
-            raise InvalidJob(found, folder.key[1])
-        metadata = {**before["metadata"], "generation": before["metadata"]["generation"] + 1}
-        folder.write_document({**after, "metadata": metadata})
-        return after

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob import contract
+from paddlejob.api.template import training_container
 from paddlejob.api.types import Role
 from paddlejob.engine.backend import Key
 from paddlejob.local.machine.resources import amount
 from paddlejob.local.runtime.volumes import Source
 from paddlejob.plan import Pod, PodPhase, times
-from paddlejob.plan.training import training_container
 
 DEFAULT_GRACE = 30.0
 LAST_WORDS = 2048
@@ -41,7 +41,7 @@ class LocalPod:
 
     @property
     def main(self) -> Manifest:
-        return training_container(self.manifest)
+        return training_container(self.manifest["spec"]["containers"])
 
     @property
     def init_containers(self) -> list[Manifest]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from paddlejob.api.template import training_container
 from paddlejob.kube.resource import Object
 from paddlejob.plan import PodPhase
 from paddlejob.plan.times import parse
-from paddlejob.plan.training import training_container
 
 STATUS_UNKNOWN = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container that existed before its node restarted; how it ended is not known."""
@@ -117,7 +117,7 @@ def _unscheduled(status: Object) -> ContainerStatus:
 
 
 def _training_state(pod: Object, status: Object) -> Object:
-    name = training_container(pod)["name"]
+    name = training_container(pod["spec"]["containers"])["name"]
     states = (one.get("state") or {} for one in status.get("containerStatuses") or [] if one["name"] == name)
     return next(states, {})
 

@@ -27,7 +27,7 @@ from paddlejob.plan import (
     Wake,
     World,
 )
-from paddlejob.plan.rejections import GOING, NAME_TAKEN
+from paddlejob.plan.rejections import BEING_DELETED, NAME_TAKEN
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
 """Codes that say nothing about the object: the next attempt may succeed. Webhooks reject with 400 and 500."""
@@ -191,4 +191,4 @@ def _name_taken(job: PaddleJob, action: Create, found: Object) -> Rejected:
     former = any(is_paddlejob(one) and one["name"] == job.name for one in references)
     owners = ", ".join(f"{one['kind']} {one['name']}" for one in references)
     message = f"{action.kind} {action.name} exists, {f'owned by {owners}' if owners else 'without an owner'}"
-    return Rejected(GOING if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, message)
+    return Rejected(BEING_DELETED if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, message)

@@ -1,7 +1,8 @@
 """What should happen to a job next, decided from one frozen view of the world. Pure: no I/O, no clock, no randomness.
 
-`plan(job, world, now)` answers with the status to report and the actions to carry out, in that order. One file is
-one policy. What belongs here: decisions. What does not: how a pod is made to exist.
+`plan(job, world, now)` returns the status to report and the actions to carry out, in that order. planner.py lists the
+policies (policies/, one file each), objects/ builds manifests. What belongs here: decisions. What does not: how a
+backend carries them out.
 """
 
 from paddlejob.plan.actions import (

@@ -1,4 +1,4 @@
-"""What a plan may ask for. A backend carries each out, in order, after the status has been reported."""
+"""What a plan may ask for. A backend carries out the actions in order, after the status has been reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Create:
-    """Make an object that the job owns. That it exists already, ours and current, is success."""
+    """Create an object that the job owns. It is a success if the object exists, is the job's and is current."""
 
     kind: Kind
     name: str
@@ -28,7 +28,7 @@ class Create:
 
 @dataclass(frozen=True)
 class Delete:
-    """Remove this very object (its uid), at once if `force`. That it is gone already is success."""
+    """Delete the object with this uid, immediately if `force`. It is a success if the object is gone already."""
 
     kind: Kind
     name: str
@@ -56,7 +56,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class RecordEvent:
-    """Tell people, as an event on the job."""
+    """Record an event on the job."""
 
     reason: str
     message: str
@@ -65,7 +65,7 @@ class RecordEvent:
 
 @dataclass(frozen=True)
 class DropFinalizer:
-    """Take a finalizer of another operator off the job."""
+    """Remove a finalizer of another operator from the job."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""What went wrong with an attempt, judged from its pods: a disruption from outside, or the program itself."""
+"""Why an attempt ended, judged from its pods: a disruption from outside, or the program itself."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ from paddlejob.plan import names
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
-WORDS_LIMIT = 1200
+OUTPUT_LIMIT = 1200
 
 
 @dataclass(frozen=True)
 class Cause:
     reason: str
     message: str
-    """One sentence, then, on lines of their own, the last words of the container."""
-
-    @property
-    def headline(self) -> str:
-        return self.message.partition("\n")[0]
+    """One sentence, followed on lines of their own by the last output of the container."""
 
 
 def disruption(s: Snapshot) -> Cause | None:
     """An eviction, a lost node, a deletion by someone else. It outranks failures: peers of a lost pod fail too."""
-    for pod in _undone(s):
+    for pod in _unfinished(s):
         if pod.disrupted and (s.published or pod.phase is PodPhase.FAILED):
             return Cause(pod.reason or "Evicted", _disrupted(pod))
         if pod.deleting and s.published:
@@ -36,8 +32,8 @@ def disruption(s: Snapshot) -> Cause | None:
     return None
 
 
-def _undone(s: Snapshot) -> list[Pod]:
-    """Without the workers that have succeeded: nothing that happens to their pods matters any more."""
+def _unfinished(s: Snapshot) -> list[Pod]:
+    """All pods but those of workers that have succeeded, to which nothing can happen that matters."""
     done = s.succeeded_workers
     return [pod for pod in s.current.values() if pod.role is not Role.WORKER or pod.index not in done]
 
@@ -55,18 +51,18 @@ def _disrupted(pod: Pod) -> str:
 
 def failure(s: Snapshot) -> Cause | None:
     """A program that failed, or a server that exited at all while workers still train."""
-    failed = [pod for pod in _undone(s) if pod.phase is PodPhase.FAILED]
+    failed = [pod for pod in _unfinished(s) if pod.phase is PodPhase.FAILED]
     if failed:
-        return _failed(min(failed, key=_tells_most))
+        return _failed(min(failed, key=_by_relevance))
     for pod in s.current.values():
         if pod.role is Role.PS and pod.phase is PodPhase.SUCCEEDED:
-            message = f"server {pod.name} exited with status 0 while workers still trained; see its log"
+            message = f"server {pod.name} exited with status 0 while workers were still training; see its log"
             return Cause("ServerExited", message + _quoted(pod.message))
     return None
 
 
-def _tells_most(pod: Pod) -> tuple[bool, bool, int, int]:
-    """Out of memory first, then who has something to say; a collective peer's 250 only echoes another's failure."""
+def _by_relevance(pod: Pod) -> tuple[bool, bool, int, int]:
+    """Out of memory sorts first, then pods with output; exit status 250 of a collective peer echoes another failure."""
     return (
         pod.reason != "OOMKilled",
         pod.exit_code in (250, 247) or not pod.message,
@@ -83,12 +79,12 @@ def _failed(pod: Pod) -> Cause:
         )
         return Cause("OutOfMemory", message + _quoted(pod.message))
     if pod.reason == "StartError":
-        message = f"{pod.name} could not start: {pod.message[:300]}; correct command or image"
+        message = f"{pod.name} could not start: {pod.message[:300]}; correct its command or image"
         return Cause("StartError", message)
     status = f"exit status {pod.exit_code}" if pod.exit_code is not None else pod.reason or "no exit status"
     return Cause("ProgramFailed", f"{pod.name} failed with {status}; see its log" + _quoted(pod.message))
 
 
-def _quoted(words: str) -> str:
-    tail = words.strip()[-WORDS_LIMIT:]
+def _quoted(output: str) -> str:
+    tail = output.strip()[-OUTPUT_LIMIT:]
     return f"\n{tail}" if tail else ""

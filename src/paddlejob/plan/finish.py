@@ -1,12 +1,14 @@
-"""After the end: which pods stay (cleanPodPolicy), which stop, and when the job itself goes (ttl)."""
+"""Ending a job: the final status, and what happens to its pods."""
 
 from __future__ import annotations
 
 from paddlejob.api.types import CleanPodPolicy, Phase
-from paddlejob.plan import gang, times
-from paddlejob.plan.actions import Action, Delete, DeleteJob, Kind, Plan, Stop
+from paddlejob.plan import times
+from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent, Stop
+from paddlejob.plan.causes import Cause
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import Pod
 
 DELETES = {
     Phase.COMPLETED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
@@ -14,35 +16,36 @@ DELETES = {
 }
 
 
-def tidy_finished(s: Snapshot) -> Plan | None:
-    """A finished job stays finished, whatever happens to its pods."""
-    if not s.status.finished:
-        return None
-    assert s.status.phase is not None
-    status = reported(s, s.status.phase, s.status.reason, s.status.message)
-    ttl = s.job.spec.ttlSecondsAfterFinished
-    if ttl is None:
-        return Plan(status, clean_up(s, s.status.phase))
-    ends = times.parse(s.status.completionTime) + ttl
-    if s.now >= ends:
-        return Plan(s.job.status, (DeleteJob(f"it ended more than {ttl} s ago (ttlSecondsAfterFinished)"),))
-    return Plan(status, clean_up(s, s.status.phase), ends)
+def fail(s: Snapshot, cause: Cause) -> Plan:
+    status = reported(s, Phase.FAILED, cause.reason, cause.message, completionTime=times.format(s.now))
+    return Plan(status, (*clean_up(s, Phase.FAILED), RecordEvent(cause.reason, cause.message, warning=True)))
 
 
-def clean_up(s: Snapshot, phase: Phase) -> tuple[Action, ...]:
-    """Delete what the policy says. Of a failed job, what stays is stopped, so that its logs can be read."""
-    leave_gang = tuple(gang.leave(s))
+def clean_up(s: Snapshot, phase: Phase) -> list[Action]:
+    """Delete the pods that cleanPodPolicy names, and stop those that it keeps where they must not run on."""
     if s.job.spec.clean in DELETES[phase]:
-        because = f"cleanPodPolicy {s.job.spec.clean} after {phase.lower()}"
-        doomed = s.world.pods
-        kept: list[Action] = []
-    else:
-        because = "of an earlier attempt"
-        doomed = tuple(s.stale)
-        kept = [
-            Stop(pod, "the job has failed")
-            for pod in s.current.values()
-            if phase is Phase.FAILED and (not pod.ended or pod.lingers) and not pod.stopping and not pod.deleting
-        ]
-    deletes = [Delete(Kind.POD, pod.name, pod.uid, because) for pod in doomed if not pod.deleting]
-    return (*deletes, *kept, *leave_gang)
+        because = f"cleanPodPolicy is {s.job.spec.clean} and the job is {phase}"
+        return [*_delete(s.world.pods, because), *leave_gang(s)]
+    return [*_delete(s.stale, "of an earlier attempt"), *_stop_kept(s, phase), *leave_gang(s)]
+
+
+def _delete(pods: tuple[Pod, ...] | list[Pod], because: str) -> list[Action]:
+    return [Delete(Kind.POD, pod.name, pod.uid, because) for pod in pods if not pod.deleting]
+
+
+def _stop_kept(s: Snapshot, phase: Phase) -> list[Action]:
+    """Servers of a completed job may run on in a cluster; pods of a failed job never do, but their logs stay."""
+    if phase is not Phase.FAILED and not s.world.stop_when_finished:
+        return []
+    return [
+        Stop(pod, f"the job is {phase}")
+        for pod in s.current.values()
+        if (not pod.ended or pod.lingers) and not pod.stopping and not pod.deleting
+    ]
+
+
+def leave_gang(s: Snapshot) -> list[Action]:
+    """The operator's own pod group holds resources of its queue, so it goes when the pods do."""
+    return [
+        Delete(Kind.POD_GROUP, one.name, one.uid, "the job no longer runs") for one in s.world.pod_groups if one.ours
+    ]

@@ -1,4 +1,4 @@
-"""Sets of replica indexes written as ranges, "0-3,7", so that a status stays small however many pods there are."""
+"""Sets of replica indexes as ranges, "0-3,7", so that a status stays small however many pods there are."""
 
 from __future__ import annotations
 

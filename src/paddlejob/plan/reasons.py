@@ -1,14 +1,15 @@
-"""Why a job is not running yet, in words. The first sentence says what to do next."""
+"""Why a job is not running yet: the reason, and a message that starts with the fact and what to do about it."""
 
 from __future__ import annotations
 
 import re
 
-from paddlejob.plan import gang, names
+from paddlejob.plan import names
+from paddlejob.plan.objects.pod_group import group_in_use
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
-IMAGE_TROUBLE = (
+IMAGE_REASONS = (
     "ErrImagePull",
     "ImagePullBackOff",
     "InvalidImageName",
@@ -19,39 +20,42 @@ Reason = tuple[str, str]
 
 
 def waiting(s: Snapshot) -> Reason | None:
-    """From the pods as they are; None while everything goes its way."""
+    """Judged from the pods; None while nothing is wrong with them."""
     pods = [pod for pod in s.current.values() if pod.phase in (PodPhase.PENDING, PodPhase.WAITING)]
-    return _unplaced(s, pods) or _image(pods) or _stuck(s, pods)
+    unplaced = [pod for pod in pods if pod.reason == "Unschedulable"]
+    return _not_admitted(s, unplaced) or _unplaced(s, unplaced) or _image(pods) or _stuck(s, pods)
 
 
-def _unplaced(s: Snapshot, pods: list[Pod]) -> Reason | None:
-    stuck = [pod for pod in pods if pod.reason == "Unschedulable"]
-    group = gang.group(s) if gang.wanted(s.job) else None
-    if group and group.phase in ("Pending", "Inqueue", "") and len(stuck) + len(s.missing) > 0:
-        words = group.message or (stuck[0].message if stuck else "no word from the scheduler yet")
-        return "GangNotAdmitted", (
-            f"pod group {group.name} is not admitted, so no pod of the job starts; free resources in its queue or "
-            f"lower what the job asks for: {words}"
-        )
-    if not stuck:
+def _not_admitted(s: Snapshot, unplaced: list[Pod]) -> Reason | None:
+    group = group_in_use(s.job, s.world.pod_groups)
+    if group is None or group.phase not in ("Pending", "Inqueue", "") or not (unplaced or s.missing):
         return None
-    telling = next((pod for pod in stuck if "nodes are available" in pod.message), stuck[0])
-    words = telling.message
-    claim = re.search(r'persistentvolumeclaim "([^"]+)" not found', words)
+    message = group.message or (unplaced[0].message if unplaced else "no message from the scheduler yet")
+    return "GangNotAdmitted", (
+        f"pod group {group.name} is not admitted, so no pod of the job starts; free resources in its queue or "
+        f"lower the requests of the job: {message}"
+    )
+
+
+def _unplaced(s: Snapshot, unplaced: list[Pod]) -> Reason | None:
+    if not unplaced:
+        return None
+    telling = next((pod for pod in unplaced if "nodes are available" in pod.message), unplaced[0])
+    claim = re.search(r'persistentvolumeclaim "([^"]+)" not found', telling.message)
     if claim:
         return "VolumeMissing", (
-            f"the claim {claim[1]} does not exist in namespace {s.job.namespace}; create it or correct claimName: "
-            f"{words}"
+            f"claim {claim[1]} does not exist in namespace {s.job.namespace}; create it or correct claimName: "
+            f"{telling.message}"
         )
     return "Unschedulable", (
-        f"{len(stuck)} of {len(s.slots)} pods fit on no node; free or add nodes, or lower what the template asks "
-        f"for: {words} ({telling.name})"
+        f"{len(unplaced)} of {len(s.slots)} pods do not fit on any node; free or add nodes, or lower the requests of "
+        f"the template: {telling.message} ({telling.name})"
     )
 
 
 def _image(pods: list[Pod]) -> Reason | None:
     for pod in pods:
-        if pod.reason in IMAGE_TROUBLE:
+        if pod.reason in IMAGE_REASONS:
             return "ImagePullFailed", (
                 f"the image of {pod.name} cannot be pulled; check its name, its tag and imagePullSecrets: {pod.message}"
             )
@@ -59,7 +63,7 @@ def _image(pods: list[Pod]) -> Reason | None:
 
 
 def _stuck(s: Snapshot, pods: list[Pod]) -> Reason | None:
-    """Something else that the template names is missing. Our own environment is missing on purpose."""
+    """Something else that the template refers to is missing. The job's own environment is missing on purpose."""
     own = names.environment(s.job, s.status.attempt)
     for pod in pods:
         if pod.reason and pod.message and own not in pod.message:

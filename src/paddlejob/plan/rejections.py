@@ -1,42 +1,77 @@
-"""What the cluster would not do, in words for the job, and when it is asked again."""
+"""Actions that the backend rejected: when each is due again, and how the job's status describes it."""
 
 from __future__ import annotations
 
-from paddlejob.plan.world import Rejection
+from dataclasses import replace
+
+from paddlejob.plan.actions import Action, Create, Plan
+from paddlejob.plan.times import earliest
+from paddlejob.plan.world import Rejection, World
 
 FIRST_DELAY = 2.0
 LONGEST_DELAY = 60.0
 LONGEST_HOLDING = 10.0
-"""A job that holds pods while it waits for others asks more often: what another job releases must find a taker."""
-GOING_DELAY = 1.0
-GOING = "BeingDeleted"
+"""A job that holds pods while it waits for others tries more often: what another job releases must find a taker."""
+BEING_DELETED_DELAY = 1.0
+BEING_DELETED = "BeingDeleted"
 NAME_TAKEN = "NameTaken"
 
 
-def delay(reason: str, times: int, holding: bool) -> float:
-    if reason == GOING:
-        return GOING_DELAY
-    return min(FIRST_DELAY * 2.0 ** min(times - 1, 10), LONGEST_HOLDING if holding else LONGEST_DELAY)
+def name_of(action: Action) -> str:
+    """The name under which the rejection of an action is remembered."""
+    return action.name if isinstance(action, Create) else type(action).__name__
 
 
-def over_quota(rejection: Rejection) -> bool:
+def hold_back(decided: Plan, world: World, now: float) -> Plan:
+    """Leave out the actions that were rejected and are not due yet, and plan again when they are."""
+    waits = {one.name: one for one in world.rejections if not is_due(one, world, now)}
+    if not waits:
+        return decided
+    held = [waits[name_of(action)] for action in decided.actions if name_of(action) in waits]
+    return replace(
+        decided,
+        actions=tuple(action for action in decided.actions if name_of(action) not in waits),
+        wake_at=earliest(decided.wake_at, *(retry_at(one, world) for one in held)),
+    )
+
+
+def is_due(rejection: Rejection, world: World, now: float) -> bool:
+    return now >= retry_at(rejection, world)
+
+
+def retry_at(rejection: Rejection, world: World) -> float:
+    """When the rejected action is tried again: after 2, 4, 8 ... seconds."""
+    if rejection.reason == BEING_DELETED:
+        return rejection.at + BEING_DELETED_DELAY
+    longest = LONGEST_HOLDING if world.pods else LONGEST_DELAY
+    return rejection.at + min(FIRST_DELAY * 2.0 ** min(rejection.times - 1, 10), longest)
+
+
+def newest(world: World) -> Rejection | None:
+    return max(world.rejections, key=lambda one: one.at, default=None)
+
+
+def is_over_quota(rejection: Rejection) -> bool:
     return "exceeded quota" in rejection.message
 
 
-def told(rejection: Rejection) -> tuple[str, str]:
-    """A reason in one word, and a message that says what to do first."""
-    name, words = rejection.name, rejection.message
-    if rejection.reason == GOING:
-        return "WaitingForOldPods", f"{name} of an earlier job is still being deleted; the new one follows: {words}"
+def describe(rejection: Rejection) -> tuple[str, str]:
+    """The reason and the message for the job's status."""
+    name, message = rejection.name, rejection.message
+    if rejection.reason == BEING_DELETED:
+        return "WaitingForOldPods", f"{name} of an earlier job is still being deleted; waiting for that: {message}"
     if rejection.reason == NAME_TAKEN:
-        return NAME_TAKEN, f"{name} exists already and is not this job's; delete it or rename the job: {words}"
-    if over_quota(rejection):
+        return (
+            NAME_TAKEN,
+            f"{name} already exists and belongs to something else; delete it or rename the job: {message}",
+        )
+    if is_over_quota(rejection):
         return "QuotaExceeded", (
-            f"{name} is over the namespace's quota; free some, raise the quota or ask for less: {words}"
+            f"{name} exceeds the namespace's quota; delete other objects, raise the quota or request less: {message}"
         )
-    if "failed calling webhook" in words:
+    if "failed calling webhook" in message:
         return "WebhookFailed", (
-            f"{name} cannot be created: an admission webhook does not answer; mend it, or delete its configuration "
-            f"if it was left behind (`pdj doctor` names it): {words}"
+            f"{name} cannot be created because an admission webhook does not respond; repair it, or delete its "
+            f"configuration if it is a leftover (`pdj doctor` names it): {message}"
         )
-    return "AdmissionRefused", f"the cluster refused {name}; change the job as it says: {words}"
+    return "AdmissionRefused", f"the API server rejected {name}; change the job accordingly: {message}"

@@ -1,24 +1,25 @@
-"""The status that a plan reports: phase and conditions from a decision, counts from the world."""
+"""The status that a plan reports: phase and conditions from the decision, counts from the world."""
 
 from __future__ import annotations
 
 from paddlejob.api.types import Condition, Phase, Role, RoleStatus, Status
-from paddlejob.plan import indexes, names, times
+from paddlejob.plan import indexes, times
+from paddlejob.plan.objects.metadata import worker_selector
 from paddlejob.plan.snapshot import Snapshot
-from paddlejob.plan.world import PodPhase
+from paddlejob.plan.world import Pod, PodPhase
 
 MESSAGE_LIMIT = 2000
 CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUSPENDED, Phase.COMPLETED, Phase.FAILED)
 
 
 def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: object) -> Status:
-    """The status with a new phase. Counts are those of the attempt that the status then names."""
+    """The status with a new phase. Its counts are those of the attempt that it names."""
     after = s.reporting(phase=phase, reason=reason, message=message[:MESSAGE_LIMIT], **changes)
     counts = {role.value: _counted(after, role) for role in after.job.spec.roles}
     return after.status.model_copy(
         update={
             **counts,
-            "selector": names.selector(s.job),
+            "selector": worker_selector(s.job),
             "conditions": _conditions(after.status, s.now),
         }
     )
@@ -26,7 +27,8 @@ def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: ob
 
 def _counted(s: Snapshot, role: Role) -> RoleStatus:
     wanted = s.job.spec.roles[role].replicas
-    phases = [pod.phase for pod in s.current.values() if pod.role is role]
+    pods = [pod for pod in s.current.values() if pod.role is role]
+    phases = [pod.phase for pod in pods]
     running = phases.count(PodPhase.RUNNING)
     finished = s.succeeded_workers if role is Role.WORKER else frozenset()
     return RoleStatus(
@@ -34,14 +36,19 @@ def _counted(s: Snapshot, role: Role) -> RoleStatus:
         pending=phases.count(PodPhase.PENDING) + phases.count(PodPhase.WAITING),
         running=running,
         succeeded=max(phases.count(PodPhase.SUCCEEDED), len(finished)),
-        failed=phases.count(PodPhase.FAILED),
+        failed=sum(_is_failure(pod, s.status.phase) for pod in pods),
         ready=f"{running}/{wanted}",
         finished=indexes.format(finished),
     )
 
 
+def _is_failure(pod: Pod, phase: Phase | None) -> bool:
+    """A server that is stopped once the job has completed did not fail."""
+    return pod.phase is PodPhase.FAILED and not (pod.stopping and phase is Phase.COMPLETED)
+
+
 def _conditions(status: Status, now: float) -> tuple[Condition, ...]:
-    """At most one is true: the one that the phase names. One that was never true is not listed."""
+    """Only the condition that the phase names is true. One that was never true is not listed."""
     found = []
     for type_ in CONDITIONS:
         before, true = status.condition(type_), status.phase is type_

@@ -1,15 +1,13 @@
-"""A job and its world, looked at once and sorted; every policy reads it."""
+"""A job and its world at one moment, in the form that policies read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from paddlejob.api.types import PaddleJob, Phase, Role, Status
+from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
 from paddlejob.plan import indexes, times
 from paddlejob.plan.world import Pod, PodPhase, World
-
-Slot = tuple[Role, int]
 
 
 @dataclass(frozen=True)
@@ -18,7 +16,7 @@ class Snapshot:
     world: World
     now: float
     status: Status
-    """The status so far, begun or resumed if the job was neither."""
+    """The status so far, with a new or resumed job already begun."""
 
     @cached_property
     def current(self) -> dict[Slot, Pod]:
@@ -35,12 +33,11 @@ class Snapshot:
 
     @cached_property
     def slots(self) -> list[Slot]:
-        """Every replica that is wanted, servers first."""
-        return [(role, index) for role, spec in self.job.spec.roles.items() for index in range(spec.replicas)]
+        return self.job.spec.slots
 
     @cached_property
     def succeeded_workers(self) -> frozenset[int]:
-        """Workers that are done, also those whose pod is gone since."""
+        """Workers that have succeeded, including those whose pods are gone."""
         done = {
             index
             for (role, index), pod in self.current.items()
@@ -50,7 +47,7 @@ class Snapshot:
 
     @cached_property
     def missing(self) -> list[Slot]:
-        """Replicas that should have a pod and have none. A worker that has succeeded needs none."""
+        """Replicas that need a pod and have none. A worker that has succeeded needs none."""
         return [
             slot
             for slot in self.slots
@@ -59,7 +56,13 @@ class Snapshot:
 
     @property
     def published(self) -> bool:
+        """Whether the pods of the current attempt were given their environment."""
         return 0 < self.status.attempt == self.status.publishedAttempt
+
+    @property
+    def waiting_phase(self) -> Phase:
+        """The phase of a job that waits for its pods."""
+        return Phase.RESTARTING if self.status.phase is Phase.RESTARTING else Phase.PENDING
 
     def reporting(self, **changes: object) -> Snapshot:
         return replace(self, status=self.status.model_copy(update=changes))
@@ -67,7 +70,7 @@ class Snapshot:
 
 def look(job: PaddleJob, world: World, now: float) -> Snapshot:
     status = job.status.model_copy(update={"mode": job.mode, "observedGeneration": job.metadata.generation})
-    # A new job, or one that another operator had begun.
+    # A job without an attempt is new, or was begun by another operator.
     unbegun = status.attempt == 0 and not status.finished
     begins = unbegun or (status.phase is Phase.SUSPENDED and not job.spec.suspend)
     if begins and not job.spec.suspend:
@@ -77,7 +80,7 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
                 "attempt": max(1, status.attempt),
                 "startTime": times.format(now),
                 "reason": "Created" if job.status.phase is None else "Resumed",
-                "message": "pods are being created",
+                "message": "creating pods",
             }
         )
     return Snapshot(job, world, now, status)

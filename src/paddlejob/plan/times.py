@@ -1,4 +1,4 @@
-"""Times as Kubernetes writes them, and as numbers."""
+"""Times as Kubernetes writes them, and as seconds since the epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view of the world that a decision is made from: what exists for one job, cut down to what matters."""
+"""What a plan is made from: the state of everything that belongs to one job, reduced to what decisions need."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from paddlejob.api.types import Role
 
 
 class PodPhase(StrEnum):
-    """How far the training container of a pod has come."""
+    """The state of a pod's training container."""
 
     PENDING = "Pending"
     WAITING = "Waiting"
-    """Everything is ready but the job's environment."""
+    """Ready to start; only the environment of the job is missing."""
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
@@ -35,9 +35,9 @@ class Pod:
     """Set once the pod is being deleted: when it should be gone."""
     exit_code: int | None = None
     message: str = ""
-    """Last words of a container that ended, or why one does not start."""
+    """The last output of a container that ended, or why one does not start."""
     reason: str = ""
-    """One word: why it is not running (Unschedulable, ErrImagePull ...), or how it ended (OOMKilled, Evicted ...)."""
+    """Why it is not running (Unschedulable, ErrImagePull ...) or how it ended (OOMKilled, Evicted ...)."""
     disrupted: bool = False
     """Ended, or about to end, for a reason outside the program: eviction, preemption, a lost node."""
     build: str = ""
@@ -45,7 +45,7 @@ class Pod:
     woken_at: float = 0.0
     stopping: bool = False
     lingers: bool = False
-    """Containers beside the training one may still run."""
+    """Containers other than the training container may still run."""
 
     @property
     def deleting(self) -> bool:
@@ -64,33 +64,34 @@ class PodGroup:
     phase: str = ""
     message: str = ""
     members: int | None = None
-    """How many pods it waits for."""
+    """How many pods the group waits for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Something that could not be done, and what was said to that."""
+    """An action that the backend rejected. When it is tried again is for the planner to decide."""
 
     name: str
     """Of the object that was to be created, else of the action."""
     reason: str
     message: str
     at: float
-    due: float
-    """When it is tried again."""
     times: int = 1
+    """How many times in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     pods: tuple[Pod, ...] = ()
     environments: Mapping[int, str] = field(default_factory=dict)
-    """Attempts whose environment exists, and its uid."""
+    """The attempts whose environment exists, and the uid of each."""
     services: Mapping[str, str] = field(default_factory=dict)
-    """Services by name, and their uids."""
+    """Services by name, and the uid of each."""
     pod_groups: tuple[PodGroup, ...] = ()
     gang_scheduler: bool = True
-    """Whether pod groups are known here at all."""
+    """Whether pod groups are available."""
+    stop_when_finished: bool = False
+    """Whether pods that remain after the job has completed must stop: on this machine nothing outlives its job."""
     rejections: tuple[Rejection, ...] = ()
 
     def rejection_of(self, name: str) -> Rejection | None:

@@ -13,8 +13,8 @@ import yaml
 EXAMPLES = Path(__file__).resolve().parents[3] / "deploy" / "examples" / "batch-job"
 
 
-def pdj(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from paddlejob.cli.main import main; main()", *words]
+def pdj(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from paddlejob.cli.main import main; main()", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, input=stdin)
 
 
@@ -38,13 +38,16 @@ def test_other_objects_of_the_file_stay_and_the_result_is_a_job_that_validates(t
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("apiVersion: batch/v1\nkind: Job\nspec: {template: {spec: {containers: [{name: a}]}}}", "is no job that can"),
-        ("apiVersion: v1\nkind: ConfigMap", "v1 ConfigMap: is no job that can be converted; a batch/v1 Job whose"),
-        ("hello: world", "None None: is no job that can be converted"),
-        ("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob", "is what would come out; it needs no conversion"),
+        ("apiVersion: batch/v1\nkind: Job\nspec: {template: {spec: {containers: [{name: a}]}}}", "cannot be converted"),
+        (
+            "apiVersion: v1\nkind: ConfigMap",
+            "v1 ConfigMap: cannot be converted; `pdj convert` accepts a batch/v1 Job whose",
+        ),
+        ("hello: world", "None None: cannot be converted"),
+        ("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob", "PaddleJob: no conversion needed"),
         ("apiVersion: kubeflow.org/v1\nkind: PaddleJob", "spec.paddleReplicaSpecs: is missing; add it"),
         ("just words", "a Kubernetes object is a mapping"),
-        ("a: [", "this is not YAML"),
+        ("a: [", "invalid YAML"),
         ("", "is empty"),
     ],
 )

@@ -82,9 +82,7 @@ def test_a_job_on_the_nodes_network_stays_there():
 def test_a_job_that_does_not_train_is_not_converted():
     given = example("paddle-data-job.yaml")
     assert not is_training_job(given)
-    with pytest.raises(
-        BadInput, match="batch/v1 Job: is no job that can be converted; a batch/v1 Job whose containers"
-    ):
+    with pytest.raises(BadInput, match="batch/v1 Job: cannot be converted; `pdj convert` accepts a batch/v1 Job whose"):
         convert(given)
 
 
@@ -129,8 +127,8 @@ def test_a_job_with_all_that_a_job_can_have_is_a_good_paddle_job_and_each_loss_i
         "spec.selector: is left out", "spec.completionMode: every", "spec.template.spec.restartPolicy: was OnFailure",
         "spec.template.spec.subdomain: is left out", "spec.template.spec.hostNetwork: is now spec.intranet: Host",
         "container trainer: env CONF_PADDLE_GRADIENT_NUM is left out", "container trainer: its hostPorts are left out",
-        "container trainer: env CONF_PADDLE_PORT stays, as its command or another variable refers to it",
-        "container trainer: says how its pod ended, and so stands first; logs may run on",
+        "container trainer: env CONF_PADDLE_PORT is kept because its command or another variable refers to it",
+        "container trainer: decides how its pod ended, so it is now first; logs may run on",
         "requests and limits count twice, and initContainers run in both", "metadata.ownerReferences: is left out",
         "`cleanPodPolicy: Never` keeps them",
     ):  # fmt: skip
@@ -163,28 +161,28 @@ def test_a_sidecar_of_the_name_that_decides_is_pointed_at():
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"template": None}, None),
-        ({"template": "x"}, "spec.template: is 'x', should be a mapping"),
-        ({"template": {"spec": {"containers": "x"}}}, "spec.template.spec.containers: should be a list"),
-        ({"template": {"spec": {"containers": [{}]}}}, "spec.template.spec.containers: should be a list"),
-        ({"template": {"spec": {"containers": [{"name": "a", "env": [1]}]}}}, "env of a should be a list"),
-        ({"parallelism": "three"}, "spec.parallelism: is 'three', should be a whole number"),
-        ({"parallelism": True}, "spec.parallelism: is 'True', should be a whole number"),
+        ({"template": "x"}, "spec.template: 'x' is not a mapping"),
+        ({"template": {"spec": {"containers": "x"}}}, "spec.template.spec.containers: is not a list"),
+        ({"template": {"spec": {"containers": [{}]}}}, "spec.template.spec.containers: is not a list"),
+        ({"template": {"spec": {"containers": [{"name": "a", "env": [1]}]}}}, "env of a is not a list"),
+        ({"parallelism": "three"}, "spec.parallelism: 'three' is not a whole number"),
+        ({"parallelism": True}, "spec.parallelism: 'True' is not a whole number"),
     ],
 )
-def test_a_job_of_another_shape_is_told_where_it_is_wrong(change: dict[str, Any], words: str | None):
+def test_a_job_of_another_shape_is_rejected_with_its_path(change: dict[str, Any], message: str | None):
     given = example("paddle-cluster-job.yaml")
     given["spec"] |= change
-    with pytest.raises(BadInput, match=words or "is no job that can be converted"):
+    with pytest.raises(BadInput, match=message or "cannot be converted"):
         convert(given)
-    with pytest.raises(BadInput, match=words or "spec.template: is missing; add it"):
+    with pytest.raises(BadInput, match=message or "spec.template: is missing; add it"):
         as_workers(given)
 
 
 def test_on_one_machine_a_job_that_would_start_no_pod_is_refused():
     given = example("paddle-cluster-job.yaml")
     given["spec"]["parallelism"] = 0
-    with pytest.raises(BadInput, match=r"spec\.parallelism: is 0, so that no pod would start"):
+    with pytest.raises(BadInput, match=r"spec\.parallelism: is 0, so no pod would start"):
         as_workers(given)

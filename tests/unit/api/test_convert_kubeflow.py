@@ -74,20 +74,23 @@ def test_kubeflows_policies_become_ours_with_a_note_where_they_differ():
 
 
 @pytest.mark.parametrize(
-    ("policy", "words"),
+    ("policy", "message"),
     [
-        ("OnFailure", "was OnFailure; a failure now rebuilds the job as a whole"),
-        ("Always", "was Always; a failure now rebuilds the job as a whole, and a worker that has succeeded stays so"),
-        ("ExitCode", "was ExitCode; a failure now rebuilds the job as a whole, whatever its exit status"),
-        (None, "is absent, which means OnFailure; a failure now rebuilds the job as a whole"),
+        ("OnFailure", "was OnFailure; a failure now restarts the job as a whole"),
+        (
+            "Always",
+            "was Always; a failure now restarts the job as a whole, and the success of a worker restarts nothing",
+        ),
+        ("ExitCode", "was ExitCode; a failure now restarts the job as a whole, whatever its exit status"),
+        (None, "defaulted to OnFailure; a failure now restarts the job as a whole"),
     ],
 )
-def test_a_restart_policy_of_a_role_is_said_to_be_gone(policy: str | None, words: str):
+def test_a_restart_policy_of_a_role_is_noted_as_gone(policy: str | None, message: str):
     given = kubeflow()
     given["spec"]["paddleReplicaSpecs"]["Worker"]["restartPolicy"] = policy
     given["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["restartPolicy"] = "Always"
     made = convert(given)
-    assert made.notes == (f"spec.paddleReplicaSpecs.Worker.restartPolicy: {words}",)
+    assert made.notes == (f"spec.paddleReplicaSpecs.Worker.restartPolicy: {message}",)
     assert "restartPolicy" not in made.job["spec"]["worker"]["template"]["spec"]
 
 
@@ -145,29 +148,30 @@ def test_replicas_outside_of_the_elastic_policy_are_brought_into_it(replicas: in
     worker = made.job["spec"]["worker"]
     assert (worker["replicas"], worker["requests"], worker["limits"]) == (now, 2, 4)
     assert faults(made.job) == []
-    assert any("outside of elasticPolicy" in note for note in made.notes) == (replicas != now)
+    assert any("outside elasticPolicy" in note for note in made.notes) == (replicas != now)
 
 
 @pytest.mark.parametrize(
-    ("words", "left"),
+    ("arguments", "left"),
     [
         (["python", "-m", "paddle.distributed.launch", "train.py", "--lr", "1"], ["python", "train.py", "--lr", "1"]),
         (["python", "-m", "paddle.distributed.launch", "--run_mode", "ps", "--log_dir=x", "t.py"], ["python", "t.py"]),
         (["python", "train.py"], ["python", "train.py"]),
     ],
 )
-def test_with_servers_paddles_launcher_is_left_out(words: list[str], left: list[str]):
+def test_with_servers_paddles_launcher_is_left_out(arguments: list[str], left: list[str]):
     """In this environment it would wait for trainers in the servers' pods, for ever."""
     role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
-    role["template"]["spec"]["containers"][0] |= {"command": words[:1], "args": words[1:]}
+    role["template"]["spec"]["containers"][0] |= {"command": arguments[:1], "args": arguments[1:]}
     made = convert(kubeflow(paddleReplicaSpecs={"Master": role, "Worker": role}))
     for name in ("ps", "worker"):
         (container,) = made.job["spec"][name]["template"]["spec"]["containers"]
         assert container["command"] + container["args"] == left
-        assert any(note.startswith(f"{name}: container paddle: paddle.dist") for note in made.notes) == (words != left)
+        noted = any(note.startswith(f"{name}: container paddle: paddle.dist") for note in made.notes)
+        assert noted == (arguments != left)
     alone = convert(kubeflow(paddleReplicaSpecs={"Worker": role}))
     (container,) = alone.job["spec"]["worker"]["template"]["spec"]["containers"]
-    assert container["args"] == words[1:], "workers alone keep it"
+    assert container["args"] == arguments[1:], "workers alone keep it"
 
 
 def test_with_servers_a_launcher_inside_a_shell_command_is_pointed_at():
@@ -182,19 +186,24 @@ def test_variables_that_only_kubeflow_sets_are_pointed_at():
     container = given["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     container["command"] = ["sh", "-c", "echo $PADDLE_MASTER"]
     (note,) = convert(given).notes
-    assert note.startswith("spec.paddleReplicaSpecs.Worker.template: names PADDLE_MASTER, which is not set here; take")
+    assert note.startswith(
+        "spec.paddleReplicaSpecs.Worker.template: uses PADDLE_MASTER, which paddlejob does not set; use"
+    )
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         (None, "spec.paddleReplicaSpecs: is missing; add it"),
-        ({"paddleReplicaSpecs": []}, r"spec.paddleReplicaSpecs: is '\[\]', should be a mapping"),
-        ({"paddleReplicaSpecs": {"Chief": {}}}, "spec.paddleReplicaSpecs.Chief: is no role of a PaddleJob; use Master"),
+        ({"paddleReplicaSpecs": []}, r"spec.paddleReplicaSpecs: '\[\]' is not a mapping"),
+        (
+            {"paddleReplicaSpecs": {"Chief": {}}},
+            "spec.paddleReplicaSpecs.Chief: is not a role of a PaddleJob; use Master",
+        ),
         ({"paddleReplicaSpecs": {"Worker": {}}}, "spec.paddleReplicaSpecs.Worker.template: is missing; add it"),
-        ({"paddleReplicaSpecs": {"Worker": "x"}}, "spec.paddleReplicaSpecs.Worker: is 'x', should be a mapping"),
+        ({"paddleReplicaSpecs": {"Worker": "x"}}, "spec.paddleReplicaSpecs.Worker: 'x' is not a mapping"),
     ],
 )
-def test_a_job_of_another_shape_is_told_where_it_is_wrong(spec: Any, words: str):
-    with pytest.raises(BadInput, match=words):
+def test_a_job_of_another_shape_is_rejected_with_its_path(spec: Any, message: str):
+    with pytest.raises(BadInput, match=message):
         convert({**kubeflow(), "spec": spec})

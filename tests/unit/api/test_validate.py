@@ -12,31 +12,29 @@ from tests.support.builders import document, job
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"intranett": "PodIP"}, 'spec.intranett: unknown field; did you mean "intranet"?'),
-        ({"intranet": "Bridge"}, 'spec.intranet: is "Bridge"; use PodIP, Service or Host'),
-        ({"withGloo": 3}, "spec.withGloo: is 3, more than 2; use 2 or less"),
-        ({"backoffLimit": "3"}, 'spec.backoffLimit: is "3", should be a whole number'),
-        ({"suspend": "yes"}, 'spec.suspend: is "yes", should be true or false'),
-        ({"worker_": {"limits": 1}}, "spec.worker.replicas: is 2, outside 1 to 1; set it in that range"),
-        ({"schedulingPolicy": {"minAvailable": 5}}, "spec.schedulingPolicy.minAvailable: is 5, more than the 2 pods"),
+        ({"intranet": "Bridge"}, 'spec.intranet: "Bridge" is not valid; use PodIP, Service or Host'),
+        ({"withGloo": 3}, "spec.withGloo: 3 is more than 2; use 2 or less"),
+        ({"backoffLimit": "3"}, 'spec.backoffLimit: "3" is not a whole number; remove the quotes'),
+        ({"suspend": "yes"}, 'spec.suspend: "yes" is not true or false'),
+        ({"worker_": {"limits": 1}}, "spec.worker.replicas: 2 is outside 1 to 1; choose a value in that range"),
+        ({"schedulingPolicy": {"minAvailable": 5}}, "spec.schedulingPolicy.minAvailable: 5 is more than the 2 pods"),
     ],
 )
-def test_a_fault_says_where_what_and_what_to_change(change: dict, words: str):
+def test_a_fault_says_where_what_and_what_to_change(change: dict, message: str):
     found = faults(document(**change))
     assert len(found) == 1
-    assert found[0].startswith(words)
+    assert found[0].startswith(message)
 
 
 def test_numbers_that_yaml_reads_as_numbers_are_explained():
     made = document()
     container = made["spec"]["worker"]["template"]["spec"]["containers"][0]
     container |= {"env": [{"name": "EPOCHS", "value": 3}], "resources": {"limits": {"cpu": 0.5}}}
-    assert any('value: is 3, should be text; write "3" in quotes' in fault for fault in faults(made))
-    assert any(
-        'cpu: is 0.5, should be a whole number or text; write "0.5" in quotes' in fault for fault in faults(made)
-    )
+    assert any('value: 3 is not a string; write "3" in quotes' in fault for fault in faults(made))
+    assert any('cpu: 0.5 is not a whole number or a string; write "0.5" in quotes' in fault for fault in faults(made))
 
 
 def test_a_name_too_long_says_by_how_much():
@@ -84,7 +82,7 @@ def test_policies_by_their_old_names(given: dict, meant: CleanPodPolicy):
 
 
 def test_yaml_faults_name_line_and_column():
-    with pytest.raises(BadInput, match=r"^job\.yaml:2:5: this is not YAML"):
+    with pytest.raises(BadInput, match=r"^job\.yaml:2:5: invalid YAML"):
         documents("a: b\nc: d: e\n", "job.yaml")
 
 
@@ -105,7 +103,7 @@ def test_a_quantity_that_is_none_is_said():
     job = document(workers=1)
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4GB", "cpu": "2"}}
     assert [fault.partition("limits.")[2] for fault in faults(job)] == [
-        'memory: is "4GB", which is no quantity; write it as 2, 500m or 4Gi'
+        'memory: "4GB" is not a quantity; write it as 2, 500m or 4Gi'
     ]
 
 
@@ -113,8 +111,8 @@ def test_more_replicas_than_anyone_could_run_are_refused():
     assert "more than 10000" in faults(document(workers=99999999999999999999))[0]
 
 
-def test_a_key_that_stands_twice_is_named_with_its_place():
-    with pytest.raises(BadInput, match=r"^job\.yaml:2:1: kind stands here for the second time; remove one"):
+def test_a_duplicate_key_is_named_with_its_position():
+    with pytest.raises(BadInput, match=r"^job\.yaml:2:1: duplicate key `kind`; remove one"):
         documents("kind: PaddleJob\nkind: Job\n", "job.yaml")
 
 

@@ -15,10 +15,10 @@ def creates(count: int, kind: Kind = Kind.POD) -> list[Action]:
 
 
 class Recorder:
-    def __init__(self, refuse: str = "") -> None:
+    def __init__(self, reject: str = "") -> None:
         self.begun: list[str] = []
         self.most = self._now = 0
-        self._refuse = refuse
+        self._reject = reject
 
     async def perform(self, action: Action) -> None:
         assert isinstance(action, Create | Delete)
@@ -27,7 +27,7 @@ class Recorder:
         self.most = max(self.most, self._now)
         await asyncio.sleep(0)
         self._now -= 1
-        if action.name == self._refuse:
+        if action.name == self._reject:
             raise PermissionError(action.name)
 
 
@@ -44,15 +44,15 @@ async def test_a_kind_waits_for_the_kind_before_it():
     assert [name.partition("-")[0] for name in seen.begun] == ["Service"] * 5 + ["Pod"] * 5 + ["old"]
 
 
-async def test_when_the_first_is_refused_no_other_is_tried():
-    seen = Recorder(refuse="Pod-0")
+async def test_when_the_first_is_rejected_no_other_is_tried():
+    seen = Recorder(reject="Pod-0")
     with pytest.raises(PermissionError):
         await carry_out([*creates(50), Delete(Kind.POD, "old", "u", "")], seen.perform)
     assert seen.begun == ["Pod-0"]
 
 
-async def test_when_a_later_one_is_refused_only_those_under_way_end():
-    seen = Recorder(refuse="Pod-40")
+async def test_when_a_later_one_is_rejected_only_those_under_way_end():
+    seen = Recorder(reject="Pod-40")
     with pytest.raises(PermissionError):
         await carry_out(creates(500), seen.perform)
     assert len(seen.begun) <= 41 + MOST_IN_FLIGHT

@@ -34,10 +34,10 @@ async def test_the_pods_of_a_new_job_are_created_before_its_first_status():
     assert [status.phase for status in written] == [Phase.PENDING]
 
 
-async def test_a_new_job_in_trouble_says_so_at_once():
+async def test_a_new_job_whose_pod_is_rejected_says_so_at_once():
     model = Model(job())
     written = noting(model)
-    model.refuse["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
     await model.step()
     await model.step()
     assert [status.reason for status in written] == ["QuotaExceeded"]
@@ -84,7 +84,7 @@ async def test_a_view_that_stays_old_is_looked_at_less_and_less_often():
     assert waits == [0, 0.1, 0.2, 0.4, 0.8]
 
 
-async def test_an_action_that_was_refused_is_not_tried_all_the_time():
+async def test_an_action_that_was_rejected_is_not_tried_all_the_time():
     model = Model(job(ttlSecondsAfterFinished=10))
     await model.settle()
     for index in range(2):

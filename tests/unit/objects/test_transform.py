@@ -10,7 +10,7 @@ from paddlejob.api.types import Role
 from paddlejob.objects import transform
 from paddlejob.objects.resources import owner_of
 from paddlejob.plan import Pod, PodPhase
-from paddlejob.plan.manifest import pod_manifest
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import job
 
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from paddlejob.api.types import PaddleJob, Role
-from paddlejob.plan import environment, network
-from paddlejob.plan.manifest import pod_manifest
+from paddlejob.plan.objects import environment, network
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import job, template
 
 LAUNCH = "paddle.distributed.launch reads it"
@@ -137,7 +137,7 @@ TABLE = {
             "PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST": (None, "the last stage"),
             "STAGE_ID": ("2", ROLE_MAKER),
             "HETER_DEVICE_TYPE": ("cpu", ROLE_MAKER),
-            "PADDLE_HETER_ENDPOINTS": (None, "read by nobody"),
+            "PADDLE_HETER_ENDPOINTS": (None, "nothing reads it"),
         },
     ),
     "Heter server": (

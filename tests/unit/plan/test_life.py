@@ -1,4 +1,4 @@
-"""The life of a job, told on a model cluster through the real loop."""
+"""The life of a job on a model cluster, through the real loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from paddlejob.api.types import Phase, Role
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import Create, Delete, Kind, PodGroup, PodPhase, RecordEvent, Stop, Wake, names
-from paddlejob.plan.manifest import pod_manifest
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import document, job, template
 from tests.support.model import Model
 
@@ -19,7 +19,7 @@ async def running(**options: object) -> Model:
     return model
 
 
-async def test_a_job_runs_once_every_pod_waits_at_the_gate():
+async def test_a_job_runs_once_every_pod_waits_at_the_start_barrier():
     model = Model(job(ps=2, workers=2))
     await model.step()
     assert [*model.pods] == ["mnist-ps-0", "mnist-ps-1", "mnist-worker-0", "mnist-worker-1"], "servers first"
@@ -130,10 +130,10 @@ async def test_the_pod_that_failed_first_is_named_not_its_echo():
     assert "mnist-worker-2" in model.status.message
 
 
-@pytest.mark.parametrize("trouble", ["Evicted", "Preempted", "NodeLost"])
-async def test_a_disruption_does_not_count_against_the_backoff_limit(trouble: str):
+@pytest.mark.parametrize("reason", ["Evicted", "Preempted", "NodeLost"])
+async def test_a_disruption_does_not_count_against_the_backoff_limit(reason: str):
     model = await running(backoffLimit=0)
-    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, reason=trouble, message="disk pressure")
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, disrupted=True, reason=reason, message="disk pressure")
     model.end("mnist-worker-1", 250)
     await model.settle()
     assert (model.status.phase, model.status.restarts, model.status.disruptions) == ("Running", 0, 1)
@@ -155,7 +155,7 @@ async def test_a_pod_deleted_before_the_start_is_simply_made_again():
     assert (model.status.phase, model.status.attempt, model.status.disruptions) == ("Running", 1, 0)
 
 
-async def test_the_gate_stays_shut_while_a_pod_is_about_to_be_evicted():
+async def test_the_start_barrier_holds_while_a_pod_is_about_to_be_evicted():
     model = Model(job())
     await model.step()
     model.tick()
@@ -247,9 +247,9 @@ async def test_the_job_goes_when_its_time_to_live_is_over():
     assert model.job is None
 
 
-async def test_a_refused_pod_stops_the_rest_and_the_reason_stands_on_the_job():
+async def test_a_rejected_pod_stops_the_rest_and_the_reason_stands_on_the_job():
     model = Model(job(workers=8))
-    model.refuse["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods, used 10, limited 10")
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods, used 10, limited 10")
     await model.step()
     assert not model.pods, "the first goes alone"
     await model.step()
@@ -258,7 +258,7 @@ async def test_a_refused_pod_stops_the_rest_and_the_reason_stands_on_the_job():
     creates = sum(isinstance(action, Create) for action in model.done)
     await model.step()
     assert sum(isinstance(action, Create) for action in model.done) == creates, "not at once again"
-    model.refuse.clear()
+    model.rejects.clear()
     await model.settle()
     assert model.status.phase is Phase.RUNNING
 
@@ -343,7 +343,7 @@ async def test_volcano_asked_for_but_not_installed_is_said():
     assert not model.pods
 
 
-async def test_a_job_too_large_for_its_environment_is_refused_before_any_pod():
+async def test_a_job_too_large_for_its_environment_fails_before_any_pod():
     model = Model(job(workers=9000))
     await model.step()
     assert model.status.reason == "EnvironmentTooLarge"
@@ -388,7 +388,7 @@ def test_the_builder_makes_a_valid_file():
 
 async def test_a_half_created_job_gives_its_part_of_the_quota_back_for_a_while():
     model = Model(job(workers=2))
-    model.refuse["mnist-worker-1"] = Rejected("Forbidden", "exceeded quota: pods")
+    model.rejects["mnist-worker-1"] = Rejected("Forbidden", "exceeded quota: pods")
     await model.step()
     await model.step()
     assert (model.status.reason, [*model.pods]) == ("QuotaExceeded", ["mnist-worker-0"])
@@ -398,15 +398,15 @@ async def test_a_half_created_job_gives_its_part_of_the_quota_back_for_a_while()
     assert "raise the quota" in model.status.message
     model.tick()
     assert not model.pods
-    model.refuse.clear()
+    model.rejects.clear()
     await model.settle()
     assert (model.status.phase, model.status.restarts, model.status.disruptions) == (Phase.RUNNING, 0, 0)
 
 
-async def test_an_environment_that_is_refused_is_said_and_tried_less_and_less_often():
+async def test_an_environment_that_is_rejected_is_said_and_tried_less_and_less_often():
     model = Model(job())
     name = names.environment(model.job, 1)
-    model.refuse[name] = Rejected("Forbidden", "exceeded quota: configmaps")
+    model.rejects[name] = Rejected("Forbidden", "exceeded quota: configmaps")
     await model.step()
     model.tick()
     for _ in range(50):
@@ -415,17 +415,17 @@ async def test_an_environment_that_is_refused_is_said_and_tried_less_and_less_of
     assert model.status.reason == "QuotaExceeded"
     tries = [action for action in model.done if isinstance(action, Create) and action.name == name]
     assert len(tries) == 2, "at once, and after two seconds"
-    model.refuse.clear()
+    model.rejects.clear()
     await model.settle()
     assert model.status.phase is Phase.RUNNING
 
 
 async def test_a_job_of_the_same_name_is_not_held_to_what_happened_to_the_one_before():
     model = Model(job())
-    model.refuse["mnist-worker-0"] = Rejected("Invalid", "no such field")
+    model.rejects["mnist-worker-0"] = Rejected("Invalid", "no such field")
     await model.step()
     await model.step()
-    model.refuse.clear()
+    model.rejects.clear()
     fresh = job()
     model.job = fresh.model_copy(update={"metadata": fresh.metadata.model_copy(update={"uid": "another"})})
     await model.step()
@@ -467,7 +467,7 @@ async def test_other_defaults_of_a_newer_crd_rebuild_nothing():
     assert model.status.attempt == 2, "while a change by the user does"
 
 
-async def test_a_service_that_somebody_deleted_is_made_again():
+async def test_a_service_that_someone_deleted_is_created_again():
     model = await running(intranet="Service")
     model.services.remove("mnist-worker-1")
     await model.settle()
@@ -518,7 +518,7 @@ async def test_a_job_that_another_operator_had_begun_is_begun_anew():
     assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
 
 
-async def test_a_stored_job_without_workers_fails_with_words():
+async def test_a_stored_job_without_workers_fails_with_a_message():
     whole = job(ps=1)
     model = Model(whole.model_copy(update={"spec": whole.spec.model_copy(update={"worker": None})}))
     await model.settle()

@@ -70,7 +70,7 @@ def _headline(view: JobView) -> Text:
     style = STYLES.get(view.phase, "cyan")
     line = Text.assemble((job.name, "bold"), "  ", (view.phase, style), f"  {job.mode}  {run_time(job)}")
     line.append(restarts(job), "yellow")
-    message = job.status.message.partition("\n")[0]
+    message = job.status.headline
     return line.append(f"\n{message}", "dim") if message else line
 
 

@@ -8,16 +8,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 from paddlejob import contract
-from paddlejob.api.validate import change_faults, faults
+from paddlejob.api.change import with_fields
 from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
 from paddlejob.cli.targets.logs import follow_logs, pods_of, read_logs
 from paddlejob.cli.targets.target import DELETE_TIMEOUT, JobView, LogChoice, no_such_job, require_unfinished
 from paddlejob.cli.targets.view import job_view
-from paddlejob.errors import Forbidden, InvalidJob, NotFound, NotPossible
+from paddlejob.errors import Forbidden, NotFound, NotPossible
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, EVENTS
 from paddlejob.objects.resources import PADDLEJOBS
+from paddlejob.plan.names import environment_prefix
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -88,12 +89,7 @@ class ClusterTarget:
         async def change_job(client: Client) -> None:
             job = await self._get(client, namespace, name)
             require_unfinished(job_view(job))
-            spec = dict(job["spec"])
-            for field, value in fields.items():
-                spec[field] = {**spec.get(field, {}), **value} if isinstance(value, dict) else value
-            changed = {**job, "spec": spec}
-            if errors := faults(changed) or change_faults(changed, job):
-                raise InvalidJob(errors, name)
+            with_fields(job, fields)
             await client.patch(PADDLEJOBS, name, namespace, {"spec": fields})
 
         self.with_client(change_job)
@@ -167,7 +163,7 @@ async def _events(client: Client, job: Object, pods: set[str]) -> list[Object]:
 
 def _is_start_barrier(event: Object, job: Object) -> bool:
     """Every pod waits for its environment, which its kubelet reports as a failure."""
-    return f'configmap "{job["metadata"]["name"]}-env-' in str(event.get("message"))
+    return f'configmap "{environment_prefix(job["metadata"]["name"])}' in str(event.get("message"))
 
 
 def _iterate(stream: AsyncIterator[bytes]) -> Iterator[bytes]:

@@ -63,11 +63,11 @@ class JobView:
     @property
     def headline(self) -> str:
         """The note, or the first line of the status message."""
-        return self.note or self.job.status.message.partition("\n")[0]
+        return self.note or self.job.status.headline
 
     def names(self, pod: PodView) -> bool:
         """Whether the status message names the pod."""
-        return pod.name in self.job.status.message.partition("\n")[0].split()
+        return pod.name in self.job.status.headline.split()
 
 
 @dataclass(frozen=True)

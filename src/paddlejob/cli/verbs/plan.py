@@ -65,26 +65,28 @@ def crd() -> None:
 def planned_objects(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
     """The pods and Services of the first plan, then the environment of the plan that lifts the start barrier."""
     from paddlejob.errors import BadInput
-    from paddlejob.plan import Create, PodGroup, World, environment, gang, names
+    from paddlejob.plan import Create, PodGroup, World, names
     from paddlejob.plan import plan as make_plan
+    from paddlejob.plan.objects.environment import too_large
+    from paddlejob.plan.objects.pod_group import is_gang, pod_group_manifest
 
     metadata = job.metadata.model_copy(update={"uid": job.metadata.uid or "00000-example"})
     job = job.model_copy(update={"metadata": metadata})
-    if message := environment.too_large(job):
+    if message := too_large(job):
         raise BadInput(f"job {job.name}: {message}")
-    groups = (PodGroup(names.pod_group(job), "example", ours=True),) if gang.wanted(job) else ()
+    groups = (PodGroup(names.pod_group(job), "example", ours=True),) if is_gang(job) else ()
     first = make_plan(job, World(pod_groups=groups), EXAMPLE_TIME)
     waiting = World(pods=_waiting_pods(job, EXAMPLE_ADDRESSES[engine]), pod_groups=groups)
     second = make_plan(job.model_copy(update={"status": first.status}), waiting, EXAMPLE_TIME)
     created = [action.manifest for action in (*first.actions, *second.actions) if isinstance(action, Create)]
-    return ([gang.manifest(job)] if groups else []) + created
+    return ([pod_group_manifest(job)] if groups else []) + created
 
 
 def _waiting_pods(job: PaddleJob, address: Callable[[int], str]) -> tuple[Pod, ...]:
     """The pods of the first attempt, waiting at the start barrier."""
     from paddlejob.plan import Pod, PodPhase, names
+    from paddlejob.plan.objects.build_mark import build_digest
 
-    slots = [(role, index) for role, spec in job.spec.roles.items() for index in range(spec.replicas)]
     return tuple(
         Pod(
             name=names.pod(job, role, index),
@@ -94,7 +96,7 @@ def _waiting_pods(job: PaddleJob, address: Callable[[int], str]) -> tuple[Pod, .
             attempt=1,
             phase=PodPhase.WAITING,
             address=address(number),
-            build=names.build_digest(job),
+            build=build_digest(job),
         )
-        for number, (role, index) in enumerate(slots)
+        for number, (role, index) in enumerate(job.spec.slots)
     )

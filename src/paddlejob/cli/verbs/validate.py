@@ -62,6 +62,6 @@ def _too_large(job: dict[str, Any]) -> str:
     if sum(int((job["spec"].get(role) or {}).get("replicas", 1)) for role in ("ps", "worker", "heter")) < LARGE_JOB:
         return ""
     from paddlejob.api.types import PaddleJob
-    from paddlejob.plan.environment import too_large
+    from paddlejob.plan.objects.environment import too_large
 
     return too_large(PaddleJob.model_validate(job))

@@ -1,4 +1,4 @@
-"""The pod that is created for one replica: the user's template, and what training needs beside it."""
+"""The manifest of a replica's pod: the user's template plus what training needs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import copy
 from typing import Any
 
 from paddlejob import contract
+from paddlejob.api.template import training_container
 from paddlejob.api.types import Intranet, Mode, PaddleJob, Role
-from paddlejob.plan import environment, names, network
-from paddlejob.plan.training import training_container
+from paddlejob.plan import names
+from paddlejob.plan.objects import environment, network
+from paddlejob.plan.objects.metadata import labels, metadata
 
 LOST_NODE_SECONDS = 60
 NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -20,10 +22,8 @@ def pod_manifest(job: PaddleJob, role: Role, index: int, attempt: int, build: st
     template = copy.deepcopy(job.spec.roles[role].template)
     spec: Manifest = template["spec"]
     given = template.get("metadata") or {}
-    labels = {**(given.get("labels") or {}), **names.labels(job, role, index)}
-    labels[contract.LABEL_ATTEMPT] = str(attempt)
-    metadata = names.metadata(job, names.pod(job, role, index), labels)
-    metadata["annotations"] = {**(given.get("annotations") or {}), contract.ANNOTATION_BUILD: build}
+    marked = {**(given.get("labels") or {}), **labels(job, role, index), contract.LABEL_ATTEMPT: str(attempt)}
+    annotations = {**(given.get("annotations") or {}), contract.ANNOTATION_BUILD: build}
     spec["restartPolicy"] = "Never"
     for container in spec["containers"]:
         container.pop("restartPolicy", None)
@@ -31,21 +31,23 @@ def pod_manifest(job: PaddleJob, role: Role, index: int, attempt: int, build: st
     if "serviceAccountName" not in spec:
         spec.setdefault("automountServiceAccountToken", False)
     _tolerate_lost_nodes(spec)
-    _give_environment(training_container(template), job, role, index, attempt)
+    trainer = training_container(spec["containers"])
+    _add_environment(trainer, job, role, index, attempt)
     if job.spec.intranet is Intranet.HOST:
-        _use_host_network(spec, training_container(template), job, role, index, attempt)
+        _use_host_network(spec, trainer, job, role, index, attempt)
     if group:
         spec["schedulerName"] = contract.VOLCANO_SCHEDULER
-        metadata["annotations"][contract.ANNOTATION_VOLCANO_GROUP] = group
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        annotations[contract.ANNOTATION_VOLCANO_GROUP] = group
+    about = metadata(job, names.pod(job, role, index), marked) | {"annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
 
 
-def _give_environment(container: Manifest, job: PaddleJob, role: Role, index: int, attempt: int) -> None:
-    """The user's own variables win; the environment of the attempt comes first, so that its absence holds the start."""
+def _add_environment(container: Manifest, job: PaddleJob, role: Role, index: int, attempt: int) -> None:
+    """Variables that the user sets take precedence. Without the ConfigMap of the attempt the container cannot start."""
     given = container.get("env") or []
     own = {one["name"] for one in given}
     made = [one for one in environment.of_pod(job, role, index, attempt) if one["name"] not in own]
-    # $(NAME) is only replaced by what stands before it.
+    # The kubelet expands $(NAME) only if NAME is defined earlier in the list.
     first = [one for one in given if one["name"] in environment.REFERRED_TO]
     container["env"] = [*first, *made, *(one for one in given if one not in first)]
     shared = {"configMapRef": {"name": names.environment(job, attempt)}}
@@ -54,11 +56,11 @@ def _give_environment(container: Manifest, job: PaddleJob, role: Role, index: in
 
 
 def overridden(job: PaddleJob, role: Role) -> list[str]:
-    """Variables of ours that the user's template sets itself."""
-    given = {one["name"] for one in training_container(job.spec.roles[role].template).get("env") or []}
-    addresses = {(one, index): "" for one, spec in job.spec.roles.items() for index in range(spec.replicas)}
-    ours = {one["name"] for one in environment.of_pod(job, role, 0, 1)} | set(environment.of_attempt(job, 1, addresses))
-    return sorted(given & ours)
+    """Variables of paddlejob that the user's template sets itself."""
+    containers = job.spec.roles[role].template["spec"]["containers"]
+    given = {one["name"] for one in training_container(containers).get("env") or []}
+    shared = environment.of_attempt(job, 1, dict.fromkeys(job.spec.slots, ""))
+    return sorted(given & ({one["name"] for one in environment.of_pod(job, role, 0, 1)} | shared.keys()))
 
 
 def _tolerate_lost_nodes(spec: Manifest) -> None:
@@ -74,7 +76,7 @@ def _tolerate_lost_nodes(spec: Manifest) -> None:
 def _use_host_network(
     spec: Manifest, container: Manifest, job: PaddleJob, role: Role, index: int, attempt: int
 ) -> None:
-    """The block of ports is declared, so that the scheduler puts no two pods with the same block on one node."""
+    """Declare the block of ports, so that the scheduler keeps pods with the same block on different nodes."""
     first = network.port(job, role, index, attempt)
     spec["hostNetwork"] = True
     spec["dnsPolicy"] = "ClusterFirstWithHostNet"
@@ -82,17 +84,17 @@ def _use_host_network(
         {"containerPort": port, "hostPort": port} for port in range(first, first + contract.PORTS_PER_POD)
     ]
     if job.mode is Mode.COLLECTIVE and "affinity" not in spec:
-        spec["affinity"] = _one_worker_a_node(job)
+        spec["affinity"] = _one_worker_per_node(job)
 
 
-def _one_worker_a_node(job: PaddleJob) -> Manifest:
-    """Paddle's launcher counts nodes by distinct hosts, so two workers at one address would be taken for one."""
+def _one_worker_per_node(job: PaddleJob) -> Manifest:
+    """Paddle's launcher counts nodes by distinct hosts: it would take two workers at one address for one."""
     return {
         "podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
                 {
                     "topologyKey": "kubernetes.io/hostname",
-                    "labelSelector": {"matchLabels": names.labels(job, Role.WORKER)},
+                    "labelSelector": {"matchLabels": labels(job, Role.WORKER)},
                 }
             ]
         }

@@ -1,8 +1,8 @@
-"""The environment that Paddle reads its role and peers from.
+"""The environment variables from which Paddle learns its role and its peers.
 
-What is known when a pod is created stands in the pod; what is known only when all pods have addresses stands in
-one ConfigMap per attempt, which every pod of that attempt reads and without which none starts. A pod's own
-variables may refer to the ConfigMap's, as $(NAME).
+Variables that are known when a pod is created are part of the pod. Those that are known only once all pods have
+addresses are in one ConfigMap per attempt, which every pod of the attempt needs to start. A pod's own variables may
+refer to those of the ConfigMap, as $(NAME).
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from paddlejob import contract as c
-from paddlejob.api.types import Intranet, Mode, PaddleJob, Role, RoleSpec
-from paddlejob.plan import names, network
-from paddlejob.plan.training import has_accelerator
+from paddlejob.api.template import has_accelerator
+from paddlejob.api.types import Intranet, Mode, PaddleJob, Role, RoleSpec, Slot
+from paddlejob.plan import names
+from paddlejob.plan.objects import network
+from paddlejob.plan.objects.metadata import labels, metadata
 
 ROLE_NAMES = {Role.PS: "PSERVER", Role.WORKER: "TRAINER", Role.HETER: "HETER_TRAINER"}
 GLOO_OVER_HTTP = "3"
 REFERRED_TO = (c.ENV_POD_IP, c.ENV_PORT)
-"""Variables of a pod that others of its variables are made from."""
-Addresses = Mapping[tuple[Role, int], str]
+"""Variables of a pod that its other variables refer to."""
+Addresses = Mapping[Slot, str]
 
 
 def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[str, Any]]:
-    """Variables of one pod, in the order in which they are expanded."""
+    """Variables of one pod, in the order in which the kubelet expands them."""
     spec = job.spec.roles[role]
     if job.spec.intranet is Intranet.SERVICE:
         own_host: dict[str, Any] = {"value": network.host(job, role, index, "")}
@@ -42,7 +44,7 @@ def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[st
     ]
     if job.mode is Mode.HETER:
         found += _heter_stage(role, spec)
-    if job.mode in (Mode.COLLECTIVE, Mode.SINGLE) and not has_accelerator(spec):
+    if job.mode in (Mode.COLLECTIVE, Mode.SINGLE) and not has_accelerator(spec.template):
         found.append(_variable(c.ENV_BACKEND, "gloo"))
     return found
 
@@ -56,7 +58,7 @@ def _heter_stage(role: Role, spec: RoleSpec) -> list[dict[str, Any]]:
     if role is Role.HETER:
         return [
             _variable(c.ENV_STAGE_ID, 2),
-            _variable(c.ENV_HETER_DEVICE, "gpu" if has_accelerator(spec) else "cpu"),
+            _variable(c.ENV_HETER_DEVICE, "gpu" if has_accelerator(spec.template) else "cpu"),
             _variable(c.ENV_HETER_PREVIOUS, f"$({c.ENV_ENDPOINTS})"),
         ]
     return []
@@ -74,15 +76,15 @@ def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, 
         ]
         for role in hosts
     }
-    six = any(":" in host for role in hosts for host in hosts[role])
+    ipv6 = any(":" in host for role in hosts for host in hosts[role])
     found = {
         c.ENV_PORTS_NUM: str(c.PORTS_PER_POD),
         c.ENV_ENDPOINTS: ",".join(endpoints[Role.WORKER]),
         c.ENV_TRAINERS: ",".join(hosts[Role.WORKER]),
         c.ENV_TRAINERS_NUM: str(len(hosts[Role.WORKER])),
         c.ENV_JOB_ID: f"{job.metadata.uid}-{attempt}",
-        c.ENV_HOST_OPEN: "[" if six else "",
-        c.ENV_HOST_CLOSE: "]" if six else "",
+        c.ENV_HOST_OPEN: "[" if ipv6 else "",
+        c.ENV_HOST_CLOSE: "]" if ipv6 else "",
     }
     if Role.PS in hosts:
         found[c.ENV_SERVERS] = ",".join(endpoints[Role.PS])
@@ -99,23 +101,21 @@ def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, 
 
 
 def too_large(job: PaddleJob, attempt: int = 1) -> str:
-    """Why no process could be started with the environment of this job; empty where all is well."""
-    addresses = {
-        (role, index): "255.255.255.255" for role, spec in job.spec.roles.items() for index in range(spec.replicas)
-    }
+    """Why no process could start with the environment of this job; empty if one can."""
+    addresses = dict.fromkeys(job.spec.slots, "255.255.255.255")
     for name, value in of_attempt(job, attempt, addresses).items():
         if len(name) + 1 + len(value) > c.ENV_VALUE_LIMIT:
-            shorter = ", or intranet PodIP" if job.spec.intranet is Intranet.SERVICE else ""
-            return f"{name} would be longer than the 128 KiB that a process can be given; use fewer workers{shorter}"
+            shorter = " or intranet: PodIP" if job.spec.intranet is Intranet.SERVICE else ""
+            return f"{name} would exceed the 128 KiB limit of an environment variable; use fewer workers{shorter}"
     return ""
 
 
 def config_map(job: PaddleJob, attempt: int, variables: Mapping[str, str]) -> dict[str, Any]:
-    labels = names.labels(job) | {c.LABEL_ATTEMPT: str(attempt)}
+    marked = labels(job) | {c.LABEL_ATTEMPT: str(attempt)}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": names.metadata(job, names.environment(job, attempt), labels),
+        "metadata": metadata(job, names.environment(job, attempt), marked),
         "immutable": True,
         "data": dict(variables),
     }

@@ -1,0 +1,76 @@
+"""Chores that go with every decision, whichever policy made it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paddlejob import contract
+from paddlejob.api.types import Intranet, PaddleJob, Phase
+from paddlejob.plan import names, times
+from paddlejob.plan.actions import Action, Delete, DropFinalizer, Kind, Plan, RecordEvent
+from paddlejob.plan.policies.deadline import deadline
+from paddlejob.plan.policies.missing_pods import missing_services
+from paddlejob.plan.snapshot import Snapshot
+
+ROUTINE_REASONS = {
+    "Created", "Resumed", "PodsNotReady", "WaitingForPodGroup", "WaitingForOldPods", "Starting", "Running"
+}  # fmt: skip
+FORCE_AFTER = 30.0
+"""Seconds after a pod should have been gone. Its node is then considered lost, and the pod is deleted by force."""
+
+
+def with_chores(s: Snapshot, decided: Plan) -> Plan:
+    overdue = [pod.deletion_due + FORCE_AFTER for pod in s.world.pods if pod.deletion_due is not None]
+    chores = [
+        *_force_overdue(s),
+        *_remove_leftovers(s, decided),
+        *_restore_services(s, decided),
+        *drop_old_finalizer(s.job),
+        *_record_reason(s, decided),
+    ]
+    wake_at = times.earliest(decided.wake_at, deadline(s), *(due for due in overdue if due > s.now))
+    return replace(decided, actions=(*decided.actions, *chores), wake_at=wake_at)
+
+
+def drop_old_finalizer(job: PaddleJob) -> list[Action]:
+    return [DropFinalizer(name) for name in job.metadata.finalizers if name == contract.OLD_FINALIZER]
+
+
+def _force_overdue(s: Snapshot) -> list[Action]:
+    return [
+        Delete(Kind.POD, pod.name, pod.uid, "its node does not respond", force=True)
+        for pod in s.world.pods
+        if pod.deletion_due is not None and s.now >= pod.deletion_due + FORCE_AFTER
+    ]
+
+
+def _remove_leftovers(s: Snapshot, decided: Plan) -> list[Action]:
+    """Environments of earlier attempts, and Services of replicas that are no longer wanted."""
+    gone: list[Action] = [
+        Delete(Kind.ENVIRONMENT, names.environment(s.job, attempt), uid, "of an earlier attempt")
+        for attempt, uid in sorted(s.world.environments.items())
+        if attempt < decided.status.attempt
+    ]
+    if s.job.spec.intranet is Intranet.SERVICE:
+        wanted = {names.pod(s.job, *slot) for slot in s.slots}
+        gone += [
+            Delete(Kind.SERVICE, name, uid, "its replica is no longer wanted")
+            for name, uid in sorted(s.world.services.items())
+            if name not in wanted
+        ]
+    return gone
+
+
+def _restore_services(s: Snapshot, decided: Plan) -> list[Action]:
+    """Services that someone deleted. While pods are missing, those are created with them."""
+    ends = decided.status.finished or decided.status.phase is Phase.SUSPENDED
+    return [] if ends or s.missing or s.stale else missing_services(s)
+
+
+def _record_reason(s: Snapshot, decided: Plan) -> list[Action]:
+    """A new reason why the job does not run is also an event, unless the policy records one itself."""
+    reason = decided.status.reason
+    recorded = any(isinstance(action, RecordEvent) and action.reason == reason for action in decided.actions)
+    if recorded or reason == s.job.status.reason or reason in ROUTINE_REASONS or decided.status.finished:
+        return []
+    return [RecordEvent(reason, decided.status.message, warning=True)]

@@ -1,0 +1,19 @@
+"""A disruption from outside rebuilds the job; it is not counted against backoffLimit."""
+
+from __future__ import annotations
+
+from paddlejob.plan import causes
+from paddlejob.plan.actions import Plan
+from paddlejob.plan.causes import Cause
+from paddlejob.plan.rebuild import backoff, rebuild
+from paddlejob.plan.snapshot import Snapshot
+
+
+def settle_disruption(s: Snapshot) -> Plan | None:
+    found = causes.disruption(s)
+    if found is None:
+        return None
+    count = s.status.disruptions + 1
+    message = f"{found.message}; rebuilding the job (disruption {count}, not counted as a failure)"
+    because = f"disruption {count}"
+    return rebuild(s, Cause(found.reason, message), because=because, delay=backoff(s, count), disruptions=count)

@@ -1,0 +1,65 @@
+"""Pods that are missing are created, Services and servers first."""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Intranet
+from paddlejob.plan import names, rejections, times
+from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent
+from paddlejob.plan.objects import network
+from paddlejob.plan.objects.build_mark import build_mark
+from paddlejob.plan.objects.pod import overridden, pod_manifest
+from paddlejob.plan.objects.pod_group import group_in_use
+from paddlejob.plan.policies.release import release_at
+from paddlejob.plan.report import reported
+from paddlejob.plan.snapshot import Snapshot
+
+
+def fill_missing(s: Snapshot) -> Plan | None:
+    """After a rejection nothing is created until it is due: the others would most likely be rejected too."""
+    if not s.missing:
+        return None
+    newest = rejections.newest(s.world)
+    reason, message = rejections.describe(newest) if newest else ("PodsNotReady", "creating pods")
+    status = reported(s, s.waiting_phase, reason, message)
+    if newest and not rejections.is_due(newest, s.world, s.now):
+        return Plan(status, (), times.earliest(rejections.retry_at(newest, s.world), release_at(s)))
+    return Plan(status, (*missing_services(s), *_create_pods(s), *_warn_overridden(s)))
+
+
+def missing_services(s: Snapshot) -> list[Action]:
+    if s.job.spec.intranet is not Intranet.SERVICE:
+        return []
+    return [
+        Create(Kind.SERVICE, names.pod(s.job, *slot), network.service(s.job, *slot))
+        for slot in s.slots
+        if names.pod(s.job, *slot) not in s.world.services
+    ]
+
+
+def _create_pods(s: Snapshot) -> list[Action]:
+    group = group_in_use(s.job, s.world.pod_groups)
+    mark = build_mark(s.job)
+    return [
+        Create(
+            Kind.POD,
+            names.pod(s.job, role, index),
+            pod_manifest(s.job, role, index, s.status.attempt, mark, group.name if group else ""),
+        )
+        for role, index in s.missing
+    ]
+
+
+def _warn_overridden(s: Snapshot) -> list[Action]:
+    """Only when the job is first built."""
+    if s.job.status.phase is not None:
+        return []
+    found = {role: overridden(s.job, role) for role in s.job.spec.roles}
+    return [
+        RecordEvent(
+            "EnvironmentOverridden",
+            f"the template of {role} sets {', '.join(given)}; its values replace those of paddlejob",
+            warning=True,
+        )
+        for role, given in found.items()
+        if given
+    ]

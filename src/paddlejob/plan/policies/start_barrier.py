@@ -1,0 +1,59 @@
+"""The start barrier: no pod starts training before all of them can.
+
+Every pod waits for one ConfigMap, the environment of the attempt. It is created once each pod has an address and
+waits for nothing else.
+"""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Phase
+from paddlejob.plan import names, reasons, rejections
+from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
+from paddlejob.plan.objects import environment
+from paddlejob.plan.policies.release import release_at
+from paddlejob.plan.policies.training import WAKE_AGAIN
+from paddlejob.plan.report import reported
+from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import Pod, PodPhase
+
+
+def open_start_barrier(s: Snapshot) -> Plan | None:
+    if s.published and s.status.attempt in s.world.environments:
+        return None
+    pods = [s.current[slot] for slot in s.slots if slot in s.current]
+    if not s.published and sum(_is_ready(pod) for pod in pods) < len(s.slots):
+        return _hold(s)
+    if any(not pod.address for pod in pods) or len(pods) < len(s.slots):
+        return None
+    return _publish(s, pods)
+
+
+def _is_ready(pod: Pod) -> bool:
+    """A pod that is being deleted, or is about to be, is not: the job would be rebuilt as soon as it starts."""
+    return bool(pod.address) and pod.phase is not PodPhase.PENDING and not pod.deleting and not pod.disrupted
+
+
+def _hold(s: Snapshot) -> Plan:
+    pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
+    reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
+    unplaced = any(pod.reason == "Unschedulable" for pod in s.current.values())
+    return Plan(reported(s, s.waiting_phase, reason, message), (), release_at(s) if unplaced else None)
+
+
+def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
+    attempt = s.status.attempt
+    variables = environment.of_attempt(s.job, attempt, {(pod.role, pod.index): pod.address for pod in pods})
+    name = names.environment(s.job, attempt)
+    rejection = s.world.rejection_of(name)
+    reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")
+    status = reported(s, Phase.STARTING, reason, message, publishedAttempt=attempt, nextRestartTime="")
+    create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, variables))
+    wakes = [Wake(pod, 1, s.now) for pod in pods if pod.phase is PodPhase.WAITING]
+    return Plan(status, (create, *wakes, *_warn_ipv6(variables)), s.now + WAKE_AGAIN)
+
+
+def _warn_ipv6(variables: dict[str, str]) -> list[Action]:
+    if "[" not in variables["PADDLE_TRAINER_ENDPOINTS"]:
+        return []
+    message = "pods have IPv6 addresses, which Paddle cannot tell from a port; use intranet: Service"
+    return [RecordEvent("IPv6Addresses", message, warning=True)]

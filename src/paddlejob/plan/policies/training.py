@@ -1,0 +1,33 @@
+"""While the job trains: make sure that every pod starts, and report progress."""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Phase, Role
+from paddlejob.plan import reasons, times
+from paddlejob.plan.actions import Plan, Wake
+from paddlejob.plan.report import reported
+from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import PodPhase
+
+WAKE_AGAIN = 3.0
+MOST_WAKES = 2
+
+
+def watch_training(s: Snapshot) -> Plan:
+    pods = s.current.values()
+    unfinished = [pod for pod in pods if not pod.ended]
+    if all(pod.phase is PodPhase.RUNNING for pod in unfinished):
+        return Plan(reported(s, Phase.RUNNING, "Running", _progress(s)))
+    phase = s.status.phase if s.status.phase is Phase.RUNNING else Phase.STARTING
+    started = sum(pod.phase is PodPhase.RUNNING for pod in pods)
+    reason, message = reasons.waiting(s) or ("Starting", f"{started} of {len(s.slots)} pods are running")
+    waiting = [pod for pod in unfinished if pod.phase is PodPhase.WAITING and pod.woken < MOST_WAKES]
+    due = [pod for pod in waiting if s.now >= pod.woken_at + WAKE_AGAIN]
+    wakes = tuple(Wake(pod, pod.woken + 1, s.now) for pod in due)
+    wake_at = times.earliest(*(max(pod.woken_at, s.now if pod in due else 0) + WAKE_AGAIN for pod in waiting))
+    return Plan(reported(s, phase, reason, message), wakes, wake_at)
+
+
+def _progress(s: Snapshot) -> str:
+    workers, done = s.job.spec.roles[Role.WORKER].replicas, len(s.succeeded_workers)
+    return f"{done} of {workers} workers have finished" if done else "all pods are running"

@@ -1,0 +1,87 @@
+"""Rejected actions: the engine remembers them, the planner decides when each is tried again."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddlejob.engine.backend import Rejected
+from paddlejob.plan import Create, DeleteJob, Kind, PodPhase, Rejection, Wake, plan
+from paddlejob.plan.rejections import BEING_DELETED, retry_at
+from tests.support.builders import NOON, all_pods, having, job, pod, running, world
+from tests.support.model import Model
+
+
+def rejected(name: str = "mnist-worker-0", message: str = "no", **more: object) -> Rejection:
+    return Rejection(name, "Forbidden", message, **{"at": NOON, **more})
+
+
+@pytest.mark.parametrize(
+    ("rejection", "waits"),
+    [
+        (rejected(times=1), 2),
+        (rejected(times=2), 4),
+        (rejected(times=5), 32),
+        (rejected(times=6), 60),
+        (rejected(times=50), 60),
+        (Rejection("mnist-worker-0", BEING_DELETED, "", NOON, 7), 1),
+    ],
+)
+def test_the_delay_doubles_up_to_a_minute(rejection: Rejection, waits: float):
+    assert retry_at(rejection, world()) == NOON + waits
+
+
+def test_a_job_that_holds_pods_tries_at_least_every_ten_seconds():
+    assert retry_at(rejected(times=50), world(pod(job(), "worker", 1))) == NOON + 10
+
+
+def test_nothing_is_created_before_a_rejection_is_due():
+    seen = world(rejections=(rejected(),))
+    waits = plan(job(), seen, NOON + 1)
+    assert not [one for one in waits.actions if isinstance(one, Create)]
+    assert waits.wake_at == NOON + 2
+    assert [one.name for one in plan(job(), seen, NOON + 2).actions if isinstance(one, Create)] == [
+        "mnist-worker-0",
+        "mnist-worker-1",
+    ]
+
+
+def test_the_newest_rejection_is_the_one_reported():
+    seen = world(rejections=(rejected(message="newer", at=NOON), rejected("mnist-worker-1", "older", at=NOON - 9)))
+    assert "newer" in plan(job(), seen, NOON).status.message
+
+
+def test_a_rejected_environment_is_held_back_and_the_rest_is_not():
+    made = job()
+    waiting = having(made, plan(made, world(), NOON).status)
+    name = "mnist-env-uid-o-1"
+    decided = plan(waiting, world(*all_pods(waiting, PodPhase.WAITING), rejections=(rejected(name),)), NOON + 1)
+    assert not [one for one in decided.actions if isinstance(one, Create) and one.kind is Kind.ENVIRONMENT]
+    assert len([one for one in decided.actions if isinstance(one, Wake)]) == 2
+    assert decided.wake_at == NOON + 2
+
+
+def test_actions_other_than_creating_are_held_back_too():
+    ended = running(job(ttlSecondsAfterFinished=1)).status.model_copy(
+        update={"phase": "Completed", "completionTime": "2027-01-15T07:00:00Z"}
+    )
+    made = having(job(ttlSecondsAfterFinished=1), ended)
+    assert plan(made, world(), NOON).actions == (DeleteJob("it ended more than 1 s ago (ttlSecondsAfterFinished)"),)
+    held = plan(made, world(rejections=(rejected("DeleteJob", times=3),)), NOON + 1)
+    assert (held.actions, held.wake_at) == ((), NOON + 8)
+
+
+async def test_a_success_ends_the_series():
+    model = Model(job(workers=1))
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "no")
+    for _ in range(3):
+        model.now = await model.step() or model.now
+    model.rejects.clear()
+    await model.settle()
+    assert model.status.phase == "Running"
+    del model.pods["mnist-worker-0"]
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "no")
+    await model.step()
+    model.now += 60
+    await model.step()
+    begun = model.now
+    assert await model.step() == pytest.approx(begun + 2), "the delay is short again"
