@@ -1,13 +1,13 @@
-"""What each part of a split is made of."""
+"""The files that each part of a split consists of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from paddlejob.data.cuts import Piece
-from paddlejob.data.shuffle import Shuffled
-from paddlejob.data.sources import Source
+from paddlejob.data.drivers.source import Source
+from paddlejob.data.partition.cuts import Piece
+from paddlejob.data.partition.shuffle import Shuffled
 
 
 class Content(NamedTuple):
@@ -19,7 +19,7 @@ class Content(NamedTuple):
 
 
 class Layout(Protocol):
-    """What each part is made of."""
+    """The content of each part, and the totals of all parts."""
 
     @property
     def records(self) -> int: ...
@@ -31,7 +31,7 @@ class Layout(Protocol):
 
 
 class Pieces:
-    """Parts made of runs of bytes of the source files, in their order."""
+    """Parts that consist of byte ranges of the source files, in order."""
 
     def __init__(self, sources: Sequence[Source], originals: Sequence[Source], pieces: list[list[Piece]]) -> None:
         self._sources, self._originals, self._pieces = sources, originals, pieces
@@ -40,13 +40,13 @@ class Pieces:
         self.size = None if None in lengths else sum(length or 0 for length in lengths)
 
     def files(self, part: int) -> Iterator[Content]:
-        for piece in self._pieces[part] or self._nothing():
+        for piece in self._pieces[part] or self._empty():
             source = self._sources[piece.source]
             yield Content(source.name, piece.records, source.chunks(piece.start, piece.length))
-            self._originals[piece.source].refuse_change()
+            self._originals[piece.source].check_unchanged()
 
-    def _nothing(self) -> list[Piece]:
-        """An empty part of a single file has that file, empty, so that a program can open it."""
+    def _empty(self) -> list[Piece]:
+        """An empty part of a single file contains that file, empty, so that a program can open it."""
         return [Piece(0, 0, 0, 0)] if len(self._sources) == 1 else []
 
 
@@ -58,4 +58,4 @@ class ShuffledLines:
         self.records, self.size = lines.records, size
 
     def files(self, part: int) -> Iterator[Content]:
-        yield Content(self._name, self._lines.share(part, self._parts), self._lines.part(part, self._parts))
+        yield Content(self._name, self._lines.records_in(part, self._parts), self._lines.part(part, self._parts))
