@@ -10,6 +10,7 @@ from typing import Any, get_args
 from paddlejob.data.drivers.local_files import LocalFiles
 from paddlejob.data.drivers.resolve import filesystem
 from paddlejob.data.drivers.source import Source
+from paddlejob.data.drivers.urls import redact
 from paddlejob.data.manifest import By
 from paddlejob.data.stores.base import Store
 from paddlejob.errors import BadInput, NotPossible
@@ -36,11 +37,11 @@ def check_overlap(source: str, sources: Sequence[Source], dest: str, writes_to: 
         return
     root = _resolve(dest_fs, dest_path)
     if root.is_relative_to(_resolve(source_fs, source_path)) and source_fs.isdir(source_path):
-        raise BadInput(f"{dest}: is inside the source {source}; choose a directory outside it")
+        raise BadInput(f"{redact(dest)}: is inside the source {redact(source)}; choose a directory outside it")
     for found in sources:
         path = _resolve(source_fs, found.path)
         if path.is_relative_to(root) and writes_to(found.name, path.relative_to(root)):
-            raise BadInput(f"{dest}: the source {found.shown} would be overwritten; choose another directory")
+            raise BadInput(f"{redact(dest)}: the source {found.shown} would be overwritten; choose another directory")
 
 
 def split_writes_to(name: str, path: PurePosixPath) -> bool:
@@ -62,7 +63,7 @@ def check_free_space(store: Store, size: int, scratch: int = 0) -> None:
 def check_enough_records(source: str, records: int, parts: int, by: str) -> None:
     if records < parts:
         raise BadInput(
-            f"{source}: has {records} {by}, too few for {parts} parts; ask for fewer parts, "
+            f"{redact(source)}: has {records} {by}, too few for {parts} parts; ask for fewer parts, "
             "or pass --allow-empty to allow empty parts"
         )
 

@@ -61,6 +61,7 @@ def split_(
     If it is interrupted, run the same command again to resume.
     """
     from paddlejob.data import split
+    from paddlejob.data.drivers.urls import redact
 
     with _progress() as progress:
         manifest = split(
@@ -79,7 +80,7 @@ def split_(
         return
     for part in manifest.parts:
         unchanged = "  (unchanged)" if part.part in manifest.kept else ""
-        typer.echo(f"{dest}/{part.part}/data  {part.records} {by.value}  {part.bytes} bytes{unchanged}")
+        typer.echo(f"{redact(dest)}/{part.part}/data  {part.records} {by.value}  {part.bytes} bytes{unchanged}")
 
 
 @app.command("stage", epilog=_STAGE_EXAMPLE)
@@ -89,13 +90,14 @@ def stage_(source: Source, dest: Dest, overwrite: Overwrite = False, output: For
     If it is interrupted, run the same command again to resume.
     """
     from paddlejob.data import stage
+    from paddlejob.data.drivers.urls import redact
 
     with _progress() as progress:
         staged = stage(source, dest, overwrite=overwrite, progress=progress)
     if output is Output.json:
         _print_json({**staged.as_json(), "kept": list(staged.kept)})
         return
-    typer.echo(f"{dest}  {len(staged.files)} files  {staged.bytes} bytes  ({len(staged.kept)} unchanged)")
+    typer.echo(f"{redact(dest)}  {len(staged.files)} files  {staged.bytes} bytes  ({len(staged.kept)} unchanged)")
 
 
 def _print_json(document: dict[str, Any]) -> None:

@@ -64,7 +64,8 @@ def _find(fs: Any, path: str) -> list[Source]:
     info = fs.info(path)
     if info["type"] == "directory":
         return tree(fs, path)
-    return [_source(fs, path, info, path.rpartition("/")[0])]
+    named = path.partition("?")[0] if is_web(fs) else path
+    return [_source(fs, path, info, named.rpartition("/")[0])]
 
 
 def _sources(fs: Any, infos: dict[str, Any], base: str) -> list[Source]:
@@ -79,6 +80,6 @@ def _source(fs: Any, path: str, info: dict[str, Any], base: str) -> Source:
         name = unquote(name.partition("?")[0])
     name = name.strip("/")
     if not is_below(name):
-        raise BadInput(f"{path}: has no usable file name; specify a file or a directory with files")
+        raise BadInput(f"{redact(path)}: has no usable file name; specify a file or a directory with files")
     size, mark = size_and_mark(info)
     return Source(name, path, fs, size, mark)

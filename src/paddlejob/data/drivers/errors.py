@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from paddlejob.data.drivers.urls import redact
 from paddlejob.errors import BadInput, NotPossible, PaddleJobError
 
 
 def describe(error: BaseException) -> str:
-    """Return the message of an error, or its class name if it has none."""
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    """Return the message of an error without credentials, or its class name if it has none."""
+    return redact(getattr(error, "strerror", None) or str(error) or type(error).__name__)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from paddlejob.data.drivers.errors import describe
 from paddlejob.data.drivers.local_files import LocalFiles, is_local, local_path
+from paddlejob.data.drivers.urls import redact
 from paddlejob.errors import BadInput, NotPossible
 
 CONNECT_TIMEOUT = 30.0
@@ -26,17 +27,19 @@ def filesystem(url: str) -> tuple[Any, str]:
     """Return the driver for a path or URL, and the path that the driver uses for it."""
     if is_local(url):
         return LocalFiles(), local_path(url)
-    protocol = url.partition("://")[0]
+    protocol, shown = url.partition("://")[0], redact(url)
     try:
         fs, path = _driver(protocol, url)
     except ImportError as error:
-        raise BadInput(f"{url}: {_missing_driver(protocol, url, error)}") from error
+        raise BadInput(f"{shown}: {_missing_driver(protocol, url, error)}") from error
     except ValueError as error:
-        raise BadInput(f"{url}: {error}; use a path or a URL that fsspec supports, such as s3://") from error
+        raise BadInput(
+            f"{shown}: {describe(error)}; use a path or a URL that fsspec supports, such as s3://"
+        ) from error
     except Exception as error:
         if protocol == "hdfs":
-            raise BadInput(f"{url}: {_hdfs_requirements(url)} ({describe(error)})") from error
-        raise NotPossible(f"{url}: connection failed: {describe(error)}") from error
+            raise BadInput(f"{shown}: {_hdfs_requirements(url)} ({describe(error)})") from error
+        raise NotPossible(f"{shown}: connection failed: {describe(error)}") from error
     return fs, str(path)
 
 
@@ -77,7 +80,7 @@ def _missing_driver(protocol: str, url: str, error: ImportError) -> str:
         return _hdfs_requirements(url)
     if protocol in _INSTALL:
         return f"the driver for {protocol}:// is not installed; run {_INSTALL[protocol]}"
-    return str(error)
+    return describe(error)
 
 
 def _hdfs_requirements(url: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from paddlejob.data.drivers.errors import translate_read_errors
 from paddlejob.data.drivers.local_files import LocalFiles
 from paddlejob.data.drivers.resolve import is_web
-from paddlejob.data.drivers.urls import redact
+from paddlejob.data.drivers.urls import identifying_query, redact
 from paddlejob.errors import NotPossible
 
 CHUNK = 1 << 20
@@ -85,10 +85,12 @@ class Source:
 
 
 def digest(sources: Sequence[Source]) -> str:
-    """Return a hash that is equal for equal names, sizes and change marks."""
+    """Return a hash that is equal for equal names, sizes, change marks and queries."""
     summary = hashlib.sha256()
     for source in sources:
-        summary.update(json.dumps([source.name, source.size, source.mark]).encode() + b"\n")
+        query = identifying_query(source.path)
+        identity = [source.name, source.size, source.mark, *([query] if query else [])]
+        summary.update(json.dumps(identity).encode() + b"\n")
     return summary.hexdigest()
 
 

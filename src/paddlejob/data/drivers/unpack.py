@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from paddlejob.data.drivers.discovery import one_file
+from paddlejob.data.drivers.errors import describe
 from paddlejob.data.drivers.local_files import LocalFiles
 from paddlejob.data.drivers.source import CHUNK, Source
 from paddlejob.data.progress import Meter, Progress
@@ -72,7 +73,7 @@ def _unpacked_chunks(source: Source, kind: str | None, meter: Meter) -> Iterator
         raise
     except Exception as error:
         raise BadInput(
-            f"{source.shown}: is not valid {kind} data: {error}; repair or rename the file, or use --by files"
+            f"{source.shown}: is not valid {kind} data: {describe(error)}; repair or rename the file, or use --by files"
         ) from error
 
 

@@ -18,6 +18,7 @@ from paddlejob.data.journal import JOURNAL, parse_entries
 
 class Store(Protocol):
     url: str
+    """As it may appear in a message."""
     is_local: bool
     scratch: Path
     """A local directory for temporary files of this run."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from paddlejob.data.drivers.errors import describe
 from paddlejob.data.drivers.local_files import LocalFiles
 from paddlejob.data.drivers.resolve import filesystem, is_web
+from paddlejob.data.drivers.urls import redact
 from paddlejob.data.stores.base import Store
 from paddlejob.data.stores.local import LocalStore
 from paddlejob.data.stores.remote import RemoteStore
@@ -30,20 +31,21 @@ def open_store(url: str, durable: bool = True) -> Iterator[Store]:
     `durable` files are on disk, and not only in the page cache, before they become visible.
     """
     fs, path = filesystem(url)
+    shown = redact(url)
     if is_web(fs):
-        raise BadInput(f"{url}: web servers are read-only; choose a directory or another store")
+        raise BadInput(f"{shown}: web servers are read-only; choose a directory or another store")
     store: LocalStore | RemoteStore
-    store = LocalStore(url, path, durable) if isinstance(fs, LocalFiles) else RemoteStore(url, fs, path)
+    store = LocalStore(shown, path, durable) if isinstance(fs, LocalFiles) else RemoteStore(shown, fs, path)
     try:
         with store.locked():
             store.scratch.mkdir(parents=True, exist_ok=True)
             yield store
     except (NotADirectoryError, FileExistsError) as error:
         raise BadInput(
-            f"{error.filename or url}: is not a directory; choose a directory (it is created if it does not exist)"
+            f"{error.filename or shown}: is not a directory; choose a directory (it is created if it does not exist)"
         ) from error
     except PermissionError as error:
-        raise BadInput(f"{url}: permission denied; check its permissions or your credentials") from error
+        raise BadInput(f"{shown}: permission denied; check its permissions or your credentials") from error
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "run the same command again to resume")
-        raise NotPossible(f"{url}: {describe(error)}; {remedy}") from error
+        raise NotPossible(f"{shown}: {describe(error)}; {remedy}") from error
