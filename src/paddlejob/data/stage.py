@@ -14,14 +14,15 @@ from paddlejob.data.drivers.discovery import find
 from paddlejob.data.drivers.errors import translate_errors
 from paddlejob.data.drivers.resolve import filesystem
 from paddlejob.data.drivers.source import Source
-from paddlejob.data.drivers.urls import is_below, redact
+from paddlejob.data.drivers.urls import redact
 from paddlejob.data.manifest import MANIFEST, STAGED, Manifest, Staged, StagedFile
+from paddlejob.data.ownership import blocking_directories, check_not_foreign, read_owned
 from paddlejob.data.preconditions import check_overlap, stage_writes_to
 from paddlejob.data.progress import Meter, Progress, silent
 from paddlejob.data.resume import matches
-from paddlejob.data.stores.base import Store, complete, read_journal
+from paddlejob.data.stores.base import Store, complete
 from paddlejob.data.stores.factory import open_store
-from paddlejob.errors import BadInput, NotPossible
+from paddlejob.errors import NotPossible
 
 _JOURNAL_SECONDS = 2.0
 
@@ -36,52 +37,25 @@ def stage(source: str, dest: str, *, overwrite: bool = False, progress: Progress
     check_overlap(source, sources, dest, stage_writes_to)
     expected = _expected_checksums(source)
     with open_store(dest, durable=False) as store:
-        known = _known(store)
+        owned, wanted = read_owned(store), {found.name for found in sources}
         if not overwrite:
-            _check_not_foreign(store, sources, known.keys() | _started(store))
-        kept = _unchanged(store, sources, known, progress)
-        missing = [wanted for wanted in sources if wanted.name not in kept]
+            check_not_foreign(store, wanted, owned)
+        blocking = blocking_directories(store, wanted, owned)
+        kept = _unchanged(store, sources, owned.known, progress)
+        missing = [found for found in sources if found.name not in kept]
         store.begin()
         # Recorded before they are copied: after a kill the next run knows that these files are its own.
-        names = [wanted.name for wanted in missing]
+        names = [found.name for found in missing]
         store.rewrite_journal([{"files": [asdict(file) for file in kept.values()], "bringing": names}])
-        for name in known.keys() - {wanted.name for wanted in sources}:
+        for name in owned.stale(wanted):
             store.remove(name)
+        for name in blocking:
+            store.remove_empty(name)
         copied = _copy(store, missing, expected, progress)
         files = {**kept, **{file.name: file for file in copied}}
-        staged = Staged(redact(source), tuple(files[wanted.name] for wanted in sources), tuple(kept))
+        staged = Staged(redact(source), tuple(files[found.name] for found in sources), tuple(kept))
         complete(store, STAGED, staged.as_json())
         return staged
-
-
-def _known(store: Store) -> dict[str, StagedFile]:
-    """Return what earlier runs have staged, from the last finished run and from one that was killed."""
-    journal = read_journal(store)
-    if any("request" in entry for entry in journal):
-        raise BadInput(f"{store.url}: contains an unfinished split; finish that split, or choose another directory")
-    try:
-        finished = json.loads(store.read(STAGED) or b"{}")
-        files = [StagedFile(**file) for entry in (finished, *journal) for file in entry.get("files", ())]
-        # Files of these names may be removed, so none of them may point outside the directory.
-        return {file.name: file for file in files if is_below(file.name)}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(
-            f"{store.url}: its {STAGED} is invalid; remove it, and pass --overwrite to stage all files again"
-        ) from error
-
-
-def _started(store: Store) -> set[str]:
-    """Return the files that a killed run may have staged without recording it."""
-    return {name for entry in read_journal(store) for name in entry.get("bringing", ())}
-
-
-def _check_not_foreign(store: Store, sources: Sequence[Source], ours: set[str]) -> None:
-    foreign = sorted(store.find_files(source.name for source in sources if source.name not in ours))
-    if foreign:
-        raise BadInput(
-            f"{store.url}: already contains {foreign[0]}, which was not staged by pdj; "
-            "choose another directory, or pass --overwrite to replace it"
-        )
 
 
 def _unchanged(

@@ -33,6 +33,12 @@ class Store(Protocol):
     def find_files(self, names: Iterable[str]) -> dict[str, Source]:
         """Return those of the named files that exist."""
 
+    def occupied(self, names: Iterable[str]) -> list[str]:
+        """Return those of the names under which something other than a directory exists."""
+
+    def directories(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Return those of the names that are directories, with the names of everything below each."""
+
     def part_numbers(self) -> list[int]:
         """Return the existing directories named 0, 1, 2 and so on, whether or not they are parts."""
 
@@ -41,6 +47,9 @@ class Store(Protocol):
     def publish(self, name: str) -> None: ...
 
     def remove(self, name: str) -> None: ...
+
+    def remove_empty(self, name: str) -> None:
+        """Remove a directory that contains nothing but empty directories; fail if it contains a file."""
 
     def append_journal(self, entry: dict[str, Any]) -> None: ...
 

@@ -55,6 +55,20 @@ class LocalStore:
         existing = [name for name in names if (self._root / name).is_file()]
         return {name: one_file(LocalFiles(), str(self._root), name) for name in existing}
 
+    def occupied(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if os.path.lexists(self._root / name) and not self._is_directory(name)]
+
+    def directories(self, names: Iterable[str]) -> dict[str, list[str]]:
+        return {
+            name: [path.relative_to(self._root).as_posix() for path in (self._root / name).rglob("*")]
+            for name in names
+            if self._is_directory(name)
+        }
+
+    def _is_directory(self, name: str) -> bool:
+        path = self._root / name
+        return path.is_dir() and not path.is_symlink()
+
     def draft(self, name: str) -> IO[bytes]:
         path = self._drafts / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,10 +103,15 @@ class LocalStore:
 
     def remove(self, name: str) -> None:
         path = self._root / name
-        if path.is_dir() and not path.is_symlink():
+        if self._is_directory(name):
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+    def remove_empty(self, name: str) -> None:
+        path = self._root / name
+        for directory in (*sorted(path.rglob("*"), reverse=True), path):
+            directory.rmdir()
 
     def append_journal(self, entry: dict[str, Any]) -> None:
         with (self._root / JOURNAL).open("ab") as file:

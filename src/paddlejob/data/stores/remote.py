@@ -69,6 +69,23 @@ class RemoteStore:
         wanted = set(names)
         return {source.name: source for source in self.list_files("") if source.name in wanted}
 
+    def occupied(self, names: Iterable[str]) -> list[str]:
+        return list(self.find_files(names))
+
+    def directories(self, names: Iterable[str]) -> dict[str, list[str]]:
+        if self._direct:
+            return {}  # Object stores have no directories that could block a file.
+        with translate_errors(self.url):
+            self._fs.invalidate_cache()
+            exists = self._fs.exists(self._root)
+            found = self._fs.find(self._root, withdirs=True, detail=True) if exists else {}
+        kinds = {path.removeprefix(f"{self._root}/").rstrip("/"): info["type"] for path, info in found.items()}
+        return {
+            name: [path for path in kinds if path.startswith(f"{name}/")]
+            for name in names
+            if kinds.get(name) == "directory"
+        }
+
     def draft(self, name: str) -> IO[bytes]:
         with translate_errors(self.url):
             if self._direct:
@@ -115,6 +132,12 @@ class RemoteStore:
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError), translate_errors(self.url):
             self._fs.rm(f"{self._root}/{name}", recursive=True)
+
+    def remove_empty(self, name: str) -> None:
+        below = self.directories([name]).get(name, [])
+        for directory in (*sorted(below, reverse=True), name):
+            with suppress(FileNotFoundError), translate_errors(self.url):
+                self._fs.rmdir(f"{self._root}/{directory}")
 
     def append_journal(self, entry: dict[str, Any]) -> None:
         self._journal += format_entries(entry)
