@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from paddlejob.data.drivers.source import CHUNK, Source
+from paddlejob.data.partition.buckets import BucketFiles, open_buckets
 from paddlejob.data.partition.cuts import even_ranges
 from paddlejob.data.partition.lines import LineIndex
 from paddlejob.data.progress import Meter
@@ -42,16 +43,16 @@ class Shuffled:
         draw, count = Random(f"{self._seed}:scatter").random, len(self._paths)
         waiting: list[list[bytes]] = [[] for _ in self._paths]
         buffered = 0
-        for source in sources:
-            for lines, size in _lines(source):
+        with open_buckets(self._paths) as buckets:
+            for lines, size in chain.from_iterable(map(_lines, sources)):
                 for line in lines:
                     waiting[int(draw() * count)].append(line)
                 meter.add(size)
                 buffered += size + _LINE_OVERHEAD * len(lines)
                 if buffered > BUFFER:
-                    self._flush(waiting)
+                    self._flush(waiting, buckets)
                     buffered = 0
-        self._flush(waiting)
+            self._flush(waiting, buckets)
 
     def records_in(self, part: int, parts: int) -> int:
         first, last = even_ranges(self.records, parts)[part]
@@ -63,7 +64,7 @@ class Shuffled:
         ends = list(accumulate(self._counts))
         for number, end in enumerate(ends):
             begin = end - self._counts[number]
-            if begin < last and first < end:
+            if begin < end and begin < last and first < end:
                 lines = self._bucket(number)
                 yield from _chunks(lines[max(first - begin, 0) : last - begin])
 
@@ -73,14 +74,12 @@ class Shuffled:
         permute(lines, Random(f"{self._seed}:{number}"))
         return lines
 
-    def _flush(self, waiting: Sequence[list[bytes]]) -> None:
-        # Opened for each flush: there may be more buckets than a process may have open files.
+    def _flush(self, waiting: Sequence[list[bytes]], buckets: BucketFiles) -> None:
         for number, lines in enumerate(waiting):
-            self._counts[number] += len(lines)
-            with self._paths[number].open("ab", buffering=0) as file:
-                if lines:
-                    file.write(b"\n".join(lines) + b"\n")
-            lines.clear()
+            if lines:
+                self._counts[number] += len(lines)
+                buckets.append(number, b"\n".join(lines) + b"\n")
+                lines.clear()
 
 
 def permute(items: list[Any], random: Random) -> None:
