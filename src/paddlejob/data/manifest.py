@@ -22,6 +22,8 @@ class Request:
     by: By
     seed: int | None
     """None: keep the order."""
+    header: int = 0
+    """Lines at the start of each source file that are repeated in each part."""
 
     @property
     def shuffle(self) -> bool:
@@ -36,6 +38,8 @@ class Request:
             "shuffle": self.shuffle,
             "seed": self.seed,
             "version": VERSION,
+            # Absent without a header, so that splits of 0.1 still compare equal.
+            **({"header": self.header} if self.header else {}),
         }
 
 

@@ -21,13 +21,17 @@ WritesTo = Callable[[str, PurePosixPath], bool]
 """Whether a source file of this name causes a write to this path below the destination."""
 
 
-def check_options(parts: int, by: str, shuffle: bool) -> None:
+def check_options(parts: int, by: str, shuffle: bool, header: int) -> None:
     if not 1 <= parts <= MAX_PARTS:
         raise BadInput(f"parts: {parts} is outside 1 to {MAX_PARTS}; choose a value in that range")
     if by not in get_args(By):
         raise BadInput(f"by: {by!r} is not supported; use lines, files or bytes")
     if by == "bytes" and shuffle:
         raise BadInput("shuffle: cannot be combined with --by bytes; use --by lines or --by files")
+    if header < 0:
+        raise BadInput(f"header: {header} is negative; specify the number of header lines")
+    if header and by != "lines":
+        raise BadInput(f"header: cannot be combined with --by {by}; use --by lines")
 
 
 def check_overlap(source: str, sources: Sequence[Source], dest: str, writes_to: WritesTo) -> None:

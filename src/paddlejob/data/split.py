@@ -31,6 +31,7 @@ def split(
     shuffle: bool = False,
     seed: int = 0,
     *,
+    header: int = 0,
     allow_empty: bool = False,
     overwrite: bool = False,
     progress: Progress = silent,
@@ -38,14 +39,15 @@ def split(
     """Split `source` into `parts` even parts under `dest`; called again after a kill, resume.
 
     The numbers of records (lines, files or bytes) differ by at most one between parts. Without `shuffle` the order is
-    kept. The same source, options and seed produce the same bytes.
+    kept. The first `header` lines of each file are repeated in each part and not counted. The same source, options and
+    seed produce the same bytes.
     """
-    check_options(parts, by, shuffle)
+    check_options(parts, by, shuffle, header)
     sources = find(source)
     check_overlap(source, sources, dest, split_writes_to)
     if by == "files" and not allow_empty:
         check_enough_records(source, len(sources), parts, by)
-    request = Request(redact(source), digest(sources), parts, by, seed if shuffle else None)
+    request = Request(redact(source), digest(sources), parts, by, seed if shuffle else None, header)
     with open_store(dest) as store:
         resumed = resume(store, request, overwrite, progress)
         written = dict(resumed.kept)

@@ -12,11 +12,12 @@ from paddlejob.data.drivers.unpack import make_seekable
 from paddlejob.data.manifest import Request
 from paddlejob.data.partition.cuts import Piece, byte_pieces, file_pieces
 from paddlejob.data.partition.layouts import Layout, Pieces, ShuffledLines
-from paddlejob.data.partition.lines import LineIndex, line_pieces
+from paddlejob.data.partition.lines import LineIndex, line_pieces, read_header
 from paddlejob.data.partition.shuffle import Shuffled, permute
 from paddlejob.data.preconditions import check_free_space
 from paddlejob.data.progress import Meter, Progress
 from paddlejob.data.stores.base import Store
+from paddlejob.errors import BadInput
 
 
 def build_layout(
@@ -27,18 +28,19 @@ def build_layout(
         order = _file_order(len(sources), request.seed)
         return Pieces(sources, sources, list(file_pieces([s.size for s in sources], order, request.parts)))
     seekable = make_seekable(sources, store.scratch / "plain", request.by == "lines", progress)
+    headers = [read_header(source, request.header) for source in seekable]
     if pieces:
-        return Pieces(seekable, sources, pieces)
+        return Pieces(seekable, sources, pieces, headers)
     if request.by == "bytes":
         pieces = list(byte_pieces([source.size or 0 for source in seekable], request.parts))
     else:
         meter = Meter(progress, "counting", sum(source.size or 0 for source in seekable))
         indexes = [LineIndex(source, meter) for source in seekable]
         if request.shuffle:
-            return _shuffle(store, sources, seekable, indexes, request, progress)
-        pieces = list(line_pieces(indexes, request.parts))
+            return _shuffle(store, sources, seekable, indexes, headers, request, progress)
+        pieces = list(line_pieces(indexes, request.parts, request.header))
     store.append_journal({"pieces": [[asdict(piece) for piece in part] for part in pieces]})
-    return Pieces(seekable, sources, pieces)
+    return Pieces(seekable, sources, pieces, headers)
 
 
 def _shuffle(
@@ -46,18 +48,30 @@ def _shuffle(
     originals: list[Source],
     seekable: list[Source],
     indexes: list[LineIndex],
+    headers: list[bytes],
     request: Request,
     progress: Progress,
 ) -> ShuffledLines:
-    size = sum(index.size for index in indexes)
+    header = _common_header(seekable, headers)
+    size = sum(index.size for index in indexes) - sum(map(len, headers))
+    records = sum(max(index.records - request.header, 0) for index in indexes)
     check_free_space(store, size, scratch=size)
     buckets = store.scratch / "partial"
     buckets.mkdir(exist_ok=True)
-    lines = Shuffled(buckets, request.seed or 0, indexes)
-    lines.scatter(seekable, Meter(progress, "shuffling", size))
+    lines = Shuffled(buckets, request.seed or 0, size, records)
+    lines.scatter(seekable, [len(found) for found in headers], Meter(progress, "shuffling", size))
     for source in originals:
         source.check_unchanged()
-    return ShuffledLines(_shuffled_name(seekable), lines, size, request.parts)
+    return ShuffledLines(_shuffled_name(seekable), lines, size, request.parts, header)
+
+
+def _common_header(sources: list[Source], headers: list[bytes]) -> bytes:
+    """Return the header that all files share; empty files have none."""
+    found = {header.removesuffix(b"\n"): source for source, header in zip(sources, headers, strict=True) if header}
+    if len(found) > 1:
+        one, other, *_ = found.values()
+        raise BadInput(f"{other.shown}: its header differs from that of {one.shown}; shuffle such files separately")
+    return next(iter(found)) + b"\n" if found else b""
 
 
 def _file_order(count: int, seed: int | None) -> list[int]:

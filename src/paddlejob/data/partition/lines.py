@@ -15,6 +15,7 @@ from itertools import accumulate
 from paddlejob.data.drivers.source import CHUNK, Source
 from paddlejob.data.partition.cuts import Piece, even_spans
 from paddlejob.data.progress import Meter
+from paddlejob.errors import BadInput
 
 _LONG_LINE = 40
 
@@ -41,14 +42,26 @@ class LineIndex:
         return start + _end_of_line(chunk, record - before)
 
 
-def line_pieces(indexes: Sequence[LineIndex], parts: int) -> Iterator[list[Piece]]:
-    """Cut the concatenation of files into parts whose numbers of lines differ by at most one."""
-    for spans in even_spans([index.records for index in indexes], parts):
+def line_pieces(indexes: Sequence[LineIndex], parts: int, header: int = 0) -> Iterator[list[Piece]]:
+    """Cut the concatenation of files, without their headers, into parts that differ by at most one line."""
+    for spans in even_spans([max(index.records - header, 0) for index in indexes], parts):
         pieces = []
         for span in spans:
-            start, end = (indexes[span.source].offset(record) for record in (span.first, span.last))
+            start, end = (indexes[span.source].offset(header + record) for record in (span.first, span.last))
             pieces.append(Piece(span.source, start, end - start, span.last - span.first))
         yield pieces
+
+
+def read_header(source: Source, lines: int) -> bytes:
+    """Return the first lines of a file; an empty file has no header."""
+    content = b""
+    for chunk in source.chunks() if lines else ():
+        content += chunk
+        if content.count(b"\n") >= lines:
+            return b"".join(line + b"\n" for line in content.split(b"\n", lines)[:lines])
+    if content and len(content.removesuffix(b"\n").split(b"\n")) < lines:
+        raise BadInput(f"{source.shown}: has fewer than {lines} header lines; leave the file out, or change --header")
+    return content
 
 
 def count_newlines(chunk: bytes, bytes_per_line: float) -> int:

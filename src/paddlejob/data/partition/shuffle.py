@@ -18,7 +18,6 @@ from typing import Any
 from paddlejob.data.drivers.source import CHUNK, Source
 from paddlejob.data.partition.buckets import BucketFiles, open_buckets
 from paddlejob.data.partition.cuts import even_ranges
-from paddlejob.data.partition.lines import LineIndex
 from paddlejob.data.progress import Meter
 
 BUFFER = 64 << 20
@@ -30,21 +29,20 @@ _LINE_OVERHEAD = 48
 class Shuffled:
     """All lines of the sources in random order, stored in buckets under `scratch`."""
 
-    def __init__(self, scratch: Path, seed: int, indexes: Sequence[LineIndex]) -> None:
-        size, records = sum(index.size for index in indexes), sum(index.records for index in indexes)
+    def __init__(self, scratch: Path, seed: int, size: int, records: int) -> None:
         count = 1 + max(size // BUCKET_BYTES, records // BUCKET_RECORDS)
         self._paths = [scratch / f"bucket-{number:06}" for number in range(count)]
         self._counts = array("Q", bytes(8 * count))
         self._seed = seed
         self.records = records
 
-    def scatter(self, sources: Sequence[Source], meter: Meter) -> None:
-        """Write each line to its bucket. A last line without a newline gets one, because others may follow it."""
+    def scatter(self, sources: Sequence[Source], starts: Sequence[int], meter: Meter) -> None:
+        """Write each line from `starts` on to its bucket. A last line without a newline gets one."""
         draw, count = Random(f"{self._seed}:scatter").random, len(self._paths)
         waiting: list[list[bytes]] = [[] for _ in self._paths]
         buffered = 0
         with open_buckets(self._paths) as buckets:
-            for lines, size in chain.from_iterable(map(_lines, sources)):
+            for lines, size in chain.from_iterable(map(_lines, sources, starts)):
                 for line in lines:
                     waiting[int(draw() * count)].append(line)
                 meter.add(size)
@@ -90,10 +88,10 @@ def permute(items: list[Any], random: Random) -> None:
         items[last], items[at] = items[at], items[last]
 
 
-def _lines(source: Source) -> Iterator[tuple[list[bytes], int]]:
+def _lines(source: Source, start: int) -> Iterator[tuple[list[bytes], int]]:
     """Yield lines without their newlines, one chunk at a time, with the number of bytes that were read for them."""
     open_line: list[bytes] = []
-    for chunk in source.chunks():
+    for chunk in source.chunks(start):
         first, *others = chunk.split(b"\n")
         open_line.append(first)
         if others:
