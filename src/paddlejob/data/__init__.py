@@ -1,13 +1,14 @@
-"""Splitting training data into parts, and bringing a part to where it is read.
+"""Splits training data into parts, and stages data where a trainer reads it.
 
-What belongs here: finding source files (anything fsspec can read), cutting them into even parts, copying with
-checksums so that no half part is ever seen, and going on after a kill. Only the standard library, fsspec (late, as it
-takes long to import), what two of its drivers are built on, and paddlejob.errors are imported; nothing here knows of
-jobs, pods or terminals.
+What belongs here: the two operations, `split` and `stage`; the records they leave at the destination; checks before
+anything is written; resuming an interrupted run. `drivers` finds and reads source files, `partition` decides what each
+part contains, and `stores` writes to the destination. The package imports only the standard library,
+paddlejob.errors, fsspec (late, because importing it is slow) and the libraries that two of its drivers build on. It
+knows nothing about jobs, pods or terminals.
 """
 
-from paddlejob.data.manifest import File, Manifest, Part
-from paddlejob.data.split import By, split
-from paddlejob.data.stage import Staged, stage
+from paddlejob.data.manifest import By, File, Manifest, Part, Staged
+from paddlejob.data.split import split
+from paddlejob.data.stage import stage
 
 __all__ = ["By", "File", "Manifest", "Part", "Staged", "split", "stage"]

@@ -1,6 +1,7 @@
-"""The notes of an unfinished run, one JSON document a line, from which the next run goes on.
+"""The journal of an unfinished run, one JSON object per line, from which the next run resumes.
 
-A split notes its request, where it cuts, and each part; a staging notes what it brings and what it has brought.
+A split records its request, where it cuts, and each part. Staging records which files it is about to copy and which
+it has copied.
 """
 
 from __future__ import annotations
@@ -8,21 +9,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from paddlejob.data.sources import WORK_DIR
-
+WORK_DIR = ".pdj-data"
+"""The hidden directory at the destination that holds everything unfinished."""
 JOURNAL = f"{WORK_DIR}/journal.jsonl"
 
 
-def line(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry).encode() + b"\n"
+def format_entries(*entries: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
 
 
-def entries(content: bytes) -> list[dict[str, Any]]:
-    """All whole lines up to the first that cannot be read: a kill tears the last, a power cut may spoil more."""
+def parse_entries(content: bytes) -> list[dict[str, Any]]:
+    """Return the entries up to the first invalid line: a kill truncates the last one, a power cut may damage more."""
     found = []
-    for whole in content.split(b"\n")[:-1]:
+    for line in content.split(b"\n")[:-1]:
         try:
-            entry = json.loads(whole)
+            entry = json.loads(line)
         except ValueError:
             break
         if not isinstance(entry, dict):

@@ -1,4 +1,4 @@
-"""How the room tells its caller how far it is."""
+"""Reports progress to the caller."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Literal
 
 Step = Literal["reading", "counting", "shuffling", "checking", "writing"]
 Progress = Callable[[Step, int, int | None], None]
-"""Called with the step, the bytes done in it, and all its bytes where they are known."""
+"""Called with the step, the bytes processed so far, and the total number of bytes if it is known."""
 
 
 def silent(step: Step, done: int, total: int | None) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class Meter:
-    """Adds up the bytes of one step."""
+    """Counts the bytes of one step; safe to use from several threads."""
 
-    def __init__(self, tell: Progress, step: Step, total: int | None) -> None:
-        self._tell, self._step, self._total, self._done = tell, step, total, 0
+    def __init__(self, progress: Progress, step: Step, total: int | None) -> None:
+        self._progress, self._step, self._total, self._done = progress, step, total, 0
         self._lock = Lock()
-        tell(step, 0, total)
+        progress(step, 0, total)
 
     def add(self, count: int) -> None:
         with self._lock:
             self._done += count
-            self._tell(self._step, self._done, self._total)
+            self._progress(self._step, self._done, self._total)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paddlejob.data import Manifest, shuffle, split
-from paddlejob.data.cuts import even, spans
-from paddlejob.data.newlines import count
+from paddlejob.data import Manifest, split
+from paddlejob.data.partition import shuffle
+from paddlejob.data.partition.cuts import even_ranges, even_spans
+from paddlejob.data.partition.lines import count_newlines
 
 # Lines with CRs, empty lines, and now and then no newline at the end.
 contents = st.lists(st.text("ab\r", max_size=6).map(str.encode), max_size=40).map(b"\n".join)
@@ -30,7 +31,7 @@ def written(dest: Path, made: Manifest) -> list[list[bytes]]:
 
 @given(st.integers(0, 10**12), st.integers(1, 500))
 def test_even_ranges_cover_everything_and_differ_by_at_most_one(total: int, parts: int) -> None:
-    ranges = even(total, parts)
+    ranges = even_ranges(total, parts)
     sizes = [last - first for first, last in ranges]
     assert ranges[0][0] == 0 and ranges[-1][1] == total
     assert all(left[1] == right[0] for left, right in pairwise(ranges))
@@ -39,7 +40,7 @@ def test_even_ranges_cover_everything_and_differ_by_at_most_one(total: int, part
 
 @given(st.lists(st.integers(0, 50), max_size=20), st.integers(1, 12))
 def test_spans_deal_out_every_item_of_every_file_once_and_in_order(counts: list[int], parts: int) -> None:
-    dealt = spans(counts, parts)
+    dealt = even_spans(counts, parts)
     items = [(s.source, item) for part in dealt for s in part for item in range(s.first, s.last)]
     assert items == [(source, item) for source, count in enumerate(counts) for item in range(count)]
     assert max(sizes := [sum(s.last - s.first for s in part) for part in dealt]) - min(sizes) <= 1
@@ -131,4 +132,4 @@ def test_cuts_are_right_across_chunks_with_short_lines_and_with_long_ones(tmp_pa
 
 @given(contents, st.floats(0, 1000))
 def test_newlines_are_counted_right_whatever_line_length_is_guessed(content: bytes, guess: float) -> None:
-    assert count(content, guess) == len(content.split(b"\n")) - 1
+    assert count_newlines(content, guess) == len(content.split(b"\n")) - 1

@@ -43,7 +43,7 @@ def test_split_prints_json_for_scripts_and_nothing_else_on_standard_output(lines
 
 def test_stage_says_how_much_it_brought(lines: str, tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["stage", lines, f"{tmp_path}/here"])
-    assert ran.stdout == f"{tmp_path}/here  1 files  6 bytes  (0 were there)\n"
+    assert ran.stdout == f"{tmp_path}/here  1 files  6 bytes  (0 unchanged)\n"
 
 
 def test_bad_input_reaches_main_as_one_error(lines: str, tmp_path: Path) -> None:
@@ -82,5 +82,5 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     said = running.communicate(timeout=30)[1]
     server.shutdown()
     assert running.returncode == 130
-    assert "run the same command again to go on" in said and "Traceback" not in said
+    assert "run the same command again to resume" in said and "Traceback" not in said
     assert list((tmp_path / "out").glob("[0-9]*")) == []

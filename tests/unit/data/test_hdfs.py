@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from paddlejob.data import Manifest, split, stage
-from paddlejob.data.drivers import filesystem
+from paddlejob.data.drivers.resolve import filesystem
 from paddlejob.errors import BadInput, NotPossible
 from testbed.addons.hdfs import Hdfs, missing
 
@@ -113,14 +113,14 @@ def test_an_earlier_run_gives_way_to_a_later(here: str, there: str) -> None:
         if step == "writing" and total and done > total // 2 and not later:
             later.append(split(here, there, 3))
 
-    with pytest.raises(NotPossible, match=r"another pdj has begun to write here|run the same command again"):
+    with pytest.raises(NotPossible, match=r"another pdj process has started writing here|run the same command again"):
         split(here, there, 3, progress=start_another)
     assert content(there, later[0]) == LINES
 
 
 def test_a_split_is_replaced_only_if_that_is_wanted(here: str, there: str) -> None:
     split(here, there, 3)
-    with pytest.raises(BadInput, match=r"holds the split of .* into 3"):
+    with pytest.raises(BadInput, match=r"contains a split of .* into 3"):
         split(here, there, 2)
     assert content(there, split(here, there, 2, overwrite=True)) == LINES
     assert seen(there).keys() == {"0/data/train.txt", "1/data/train.txt"}
@@ -140,7 +140,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(here: str, there: str, 
 
 
 def test_a_name_node_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(NotPossible, match=r"127\.0\.0\.1:9 does not answer"):
+    with pytest.raises(NotPossible, match=r"127\.0\.0\.1:9 does not respond"):
         split("webhdfs://127.0.0.1:9/train.txt", str(tmp_path / "out"), 2)
 
 
@@ -153,10 +153,10 @@ def test_a_data_node_that_is_lost_is_said_and_the_run_goes_on_when_it_is_back(
         if step == "writing" and total and done > total // 2:
             hdfs.data_node.kill()
 
-    with pytest.raises(NotPossible, match="a data node to which the name node sends us, does not answer"):
+    with pytest.raises(NotPossible, match="to which the name node redirected the request, does not respond"):
         split(here, f"{there}/out", PARTS, progress=lose)
     left = seen(f"{there}/out")
-    with pytest.raises(NotPossible, match="a data node to which the name node sends us, does not answer"):
+    with pytest.raises(NotPossible, match="to which the name node redirected the request, does not respond"):
         split(f"{there}/in", str(tmp_path / "out"), 2)
     hdfs.data_node.start()
     hdfs.data_node.wait_until(lambda: hdfs.can_read(f"{there.removeprefix(hdfs.url)}/in/train.txt"))

@@ -85,7 +85,7 @@ def test_ctrl_c_leaves_only_what_the_next_run_takes_up(tmp_path: Path) -> None:
     source, dest = make_lines(tmp_path / "train.txt", 32), tmp_path / "out"
     running = start_slow_split(source, dest)
     wait_for_parts(running, dest, 1)
-    with pytest.raises(NotPossible, match="another pdj is writing here"):
+    with pytest.raises(NotPossible, match="another pdj process is writing here"):
         split(str(source), str(dest), PARTS)
     running.send_signal(signal.SIGINT)
     assert running.wait(timeout=30) != 0

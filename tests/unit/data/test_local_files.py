@@ -1,4 +1,4 @@
-"""What lies in a directory besides plain files: links, pipes, what may not be read; and other file systems."""
+"""What lies in a directory besides plain files: links, pipes, what permission denied; and other file systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from paddlejob.data import split, stage
-from paddlejob.data.sources import find
+from paddlejob.data.drivers.discovery import find
 from paddlejob.errors import BadInput, NotPossible
 
 NOBODY = 65534
@@ -41,7 +41,7 @@ def test_links_to_files_and_directories_are_followed(tree: Path, tmp_path: Path)
 @pytest.mark.parametrize("pattern", ["", "/*"])
 def test_a_link_to_nothing_is_an_error_and_not_left_out(tree: Path, tmp_path: Path, pattern: str) -> None:
     (tree / "gone.txt").symlink_to(tree / "nowhere")
-    with pytest.raises(BadInput, match=r"gone.txt: is a link to nothing"):
+    with pytest.raises(BadInput, match=r"gone.txt: is a broken link"):
         split(f"{tree}{pattern}", str(tmp_path / "out"), 1)
     assert not (tmp_path / "out").exists()
 
@@ -61,7 +61,7 @@ def test_a_pipe_is_not_taken_for_an_empty_file(tree: Path, tmp_path: Path) -> No
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 @pytest.mark.parametrize(
-    ("shut", "by", "says"), [("deep", "files", "may not be read (at"), ("a.txt", "lines", "a.txt: may not be read")]
+    ("shut", "by", "says"), [("deep", "files", "permission denied (at"), ("a.txt", "lines", "a.txt: permission denied")]
 )
 def test_what_may_not_be_read_is_said_and_not_left_out(tree: Path, shut: str, by: str, says: str) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -89,7 +89,7 @@ def test_what_else_is_at_the_destination_does_not_disturb(tree: Path, tmp_path: 
 
 def test_a_file_that_ends_before_its_size_is_never_half_of_itself(tree: Path) -> None:
     [source] = find(str(tree / "a.txt"))
-    with pytest.raises(NotPossible, match=r"a.txt: ended 8 bytes too early"):
+    with pytest.raises(NotPossible, match=r"a.txt: ended 8 bytes early"):
         list(replace(source, size=10).chunks())
 
 
@@ -166,7 +166,7 @@ def test_too_small_a_disk_is_said_before_anything_is_written(tmp_path: Path) -> 
     (tmp_path / "disk").mkdir()
     command = f"{sys.executable} -m paddlejob data split train.txt disk/out --parts 2"
     ran = in_namespace(f"cd {tmp_path}; mount -t tmpfs -o size=1m none disk; {command}")
-    assert "disk/out: 2400000 more bytes do not fit; free some space" in ran.stderr
+    assert "disk/out: not enough space for 2400000 more bytes; free some space" in ran.stderr
 
 
 def test_a_destination_on_another_file_system_is_fine_but_not_a_part_of_its_own(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from uuid import uuid4
 import fsspec
 import pytest
 
-from paddlejob.data import Manifest, local_lock, split, stage
-from paddlejob.data.local_lock import alone
+from paddlejob.data import Manifest, split, stage
+from paddlejob.data.stores import lock as store_lock
+from paddlejob.data.stores.lock import exclusive
 from paddlejob.errors import BadInput, NotPossible
 
 LINES = b"".join(b"line %d\n" % number for number in range(300_000))
@@ -45,10 +46,10 @@ def test_many_at_once_end_well_or_say_that_another_is_there(source: str, tmp_pat
     dest = tmp_path / "out"
     command = [sys.executable, "-c", f"from paddlejob.data import split; split({source!r}, {str(dest)!r}, 5)"]
     runs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(6)]
-    said = [run.communicate(timeout=60)[1] for run in runs]
-    refused = [words for run, words in zip(runs, said, strict=True) if run.returncode]
-    assert len(refused) < len(runs)
-    assert all("another pdj is writing here" in words for words in refused)
+    messages = [run.communicate(timeout=60)[1] for run in runs]
+    rejected = [message for run, message in zip(runs, messages, strict=True) if run.returncode]
+    assert len(rejected) < len(runs)
+    assert all("another pdj process is writing here" in message for message in rejected)
     assert sorted(path.name for path in dest.iterdir()) == ["0", "1", "2", "3", "4", "manifest.json"]
     assert b"".join((dest / f"{part}/data/train.txt").read_bytes() for part in range(5)) == LINES
 
@@ -56,19 +57,19 @@ def test_many_at_once_end_well_or_say_that_another_is_there(source: str, tmp_pat
 def test_a_lock_that_was_removed_meanwhile_is_not_taken_for_the_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, take, times = tmp_path / "work/lock", local_lock._take, []
+    lock, take, times = tmp_path / "work/lock", store_lock._flock, []
 
-    def take_late(file: local_lock.IO[bytes], url: str) -> None:
+    def take_late(file: store_lock.IO[bytes], url: str) -> None:
         times.append(url)
         if len(times) == 1:
             lock.unlink()  # as the run before does when it ends
             lock.parent.rmdir()
         take(file, url)
 
-    monkeypatch.setattr(local_lock, "_take", take_late)
-    with alone(lock, "here"):
+    monkeypatch.setattr(store_lock, "_flock", take_late)
+    with exclusive(lock, "here"):
         assert lock.exists() and len(times) == 2
-        with pytest.raises(NotPossible, match="here: another pdj is writing here"), alone(lock, "here"):
+        with pytest.raises(NotPossible, match="here: another pdj process is writing here"), exclusive(lock, "here"):
             pass
         assert lock.exists()
     assert not lock.parent.exists()
@@ -81,7 +82,7 @@ def test_where_there_are_no_locks_an_earlier_run_gives_way_to_a_later(source: st
         if step == "writing" and total and done > total // 2 and not later:
             later.append(split(source, memory, 3))
 
-    with pytest.raises(NotPossible, match="another pdj has begun to write here"):
+    with pytest.raises(NotPossible, match="another pdj process has started writing here"):
         split(source, memory, 3, progress=start_another)
     assert in_memory(memory, later[0]) == LINES
     assert later[0].kept == (0,)
@@ -92,7 +93,7 @@ def test_a_run_that_is_refused_does_not_disturb_the_one_that_is_there(source: st
 
     def start_another(step: str, done: int, total: int | None) -> None:
         if step == "writing" and done and not refused:
-            with pytest.raises(BadInput, match="holds an unfinished split") as failed:
+            with pytest.raises(BadInput, match="contains an unfinished split") as failed:
                 split(source, memory, 7)
             refused.append(str(failed.value))
 
@@ -133,14 +134,14 @@ def unfinished(dest: Path, entry: dict[str, object]) -> None:
 
 def test_a_split_does_not_take_up_an_unfinished_staging(source: str, tmp_path: Path) -> None:
     unfinished(tmp_path / "out", {"files": [], "bringing": ["x"]})
-    with pytest.raises(BadInput, match="holds an unfinished `pdj data stage`"):
+    with pytest.raises(BadInput, match="contains an unfinished `pdj data stage`"):
         split(source, str(tmp_path / "out"), 2)
     assert split(source, str(tmp_path / "out"), 2, overwrite=True).records == 300_000
 
 
 def test_staging_does_not_take_up_an_unfinished_split(source: str, tmp_path: Path) -> None:
     unfinished(tmp_path / "out", {"request": {}})
-    with pytest.raises(BadInput, match="holds an unfinished split"):
+    with pytest.raises(BadInput, match="contains an unfinished split"):
         stage(source, str(tmp_path / "out"))
 
 
@@ -156,7 +157,7 @@ def test_notes_that_a_power_cut_has_spoilt_are_left_aside(source: str, tmp_path:
 def test_a_spoilt_record_of_a_staging_is_said(source: str, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here/.pdj-staged.json").write_text("[]")
-    with pytest.raises(BadInput, match=r"its .pdj-staged.json cannot be read; remove it"):
+    with pytest.raises(BadInput, match=r"its .pdj-staged.json is invalid; remove it"):
         stage(source, str(tmp_path / "here"))
 
 

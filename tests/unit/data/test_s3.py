@@ -73,7 +73,7 @@ def test_an_earlier_run_gives_way_to_a_later(s3: Any) -> None:
         if step == "writing" and total and done > total // 2 and not later:
             later.append(split("s3://bucket/train.txt", "s3://bucket/out", 3))
 
-    with pytest.raises(NotPossible, match="another pdj has begun to write here"):
+    with pytest.raises(NotPossible, match="another pdj process has started writing here"):
         split("s3://bucket/train.txt", "s3://bucket/out", 3, progress=start_another)
     assert b"".join(s3.cat(f"bucket/out/{part}/data/train.txt") for part in range(3)) == LINES
     assert later[0].kept == (0,)
@@ -98,7 +98,7 @@ def test_whole_objects_are_dealt_out_and_a_smaller_split_leaves_nothing_of_a_lar
 
 
 def test_no_bucket_is_made_and_none_is_an_error(s3: Any, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="there is no such file"):
+    with pytest.raises(BadInput, match="no such file"):
         split("s3://nowhere/train.txt", str(tmp_path / "out"), 3)
     with pytest.raises(NotPossible, match=r"s3://nowhere/out: .*bucket does not exist"):
         split("s3://bucket/train.txt", "s3://nowhere/out", 3)

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.data import By, drivers, split, stage, web
-from paddlejob.data.drivers import filesystem
+from paddlejob.data import By, split, stage
+from paddlejob.data.drivers import resolve, web
+from paddlejob.data.drivers.resolve import filesystem
 from paddlejob.errors import BadInput, NotPossible
 from tests.unit.data.web_server import LINES, Server, serving
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(web, "_SECONDS_BEFORE_A_TRY", 0)
+    monkeypatch.setattr(web, "_RETRY_SECONDS", 0)
     with serving() as made:
         yield made
 
@@ -98,7 +99,7 @@ def test_a_server_that_would_compress_what_it_sends_is_asked_not_to(server: Serv
 def test_a_server_that_falls_silent_is_not_waited_for_without_end(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drivers, "SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(resolve, "READ_TIMEOUT", 0.1)
     server.silent = True
     with pytest.raises(NotPossible, match="could not be read"):
         stage(f"{server.url}/train.txt", str(tmp_path / "out"))
@@ -112,9 +113,9 @@ def test_a_download_may_take_longer_than_five_minutes() -> None:
 @pytest.mark.parametrize(
     ("status", "error", "says"),
     [
-        (404, BadInput, "there is no such file"),
-        (403, NotPossible, "cannot be reached: 403"),
-        (500, NotPossible, "cannot be reached: 500"),
+        (404, BadInput, "no such file"),
+        (403, NotPossible, "request failed: 403"),
+        (500, NotPossible, "request failed: 500"),
     ],
 )
 def test_what_the_server_says_is_said(
@@ -128,7 +129,7 @@ def test_what_the_server_says_is_said(
 
 def test_a_web_server_is_no_destination(server: Server, tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_bytes(LINES)
-    with pytest.raises(BadInput, match="can be read but not written"):
+    with pytest.raises(BadInput, match="web servers are read-only"):
         split(str(tmp_path / "train.txt"), f"{server.url}/out", 2)
 
 

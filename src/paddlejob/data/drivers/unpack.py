@@ -1,4 +1,4 @@
-"""Making a source seekable: compressed files and web pages are first written out, plain, to scratch."""
+"""Makes sources seekable: compressed files and web pages are first written, uncompressed, to scratch space."""
 
 from __future__ import annotations
 
@@ -9,53 +9,54 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from paddlejob.data.local_files import LocalFiles
-from paddlejob.data.newlines import CHUNK
+from paddlejob.data.drivers.discovery import one_file
+from paddlejob.data.drivers.errors import describe
+from paddlejob.data.drivers.local_files import LocalFiles
+from paddlejob.data.drivers.source import CHUNK, Source
 from paddlejob.data.progress import Meter, Progress
-from paddlejob.data.sources import Source, one_file
 from paddlejob.errors import BadInput, PaddleJobError
 
 _COMPRESSED = {
     ".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "lzma", ".zst": "zstd", ".lz4": "lz4",
     ".br": "brotli", ".lzo": "lzo", ".sz": "snappy", ".snappy": "snappy", ".z": "compress",
 }  # fmt: skip
-"""By the end of the name. fsspec can unpack the first four, and some of the others where their library is there."""
+"""By file extension. fsspec unpacks the first four itself, and some of the others if their library is installed."""
 _ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
 
 
-def plain(sources: Sequence[Source], scratch: Path, by_lines: bool, tell: Progress) -> list[Source]:
-    """The same files, in the same order, all uncompressed (for lines) and all seekable."""
+def make_seekable(sources: Sequence[Source], scratch: Path, by_lines: bool, progress: Progress) -> list[Source]:
+    """Return the same files in the same order, all of them seekable and, for lines, uncompressed."""
     kinds = [_compression(source.name) if by_lines else None for source in sources]
-    names = [_plain_name(source.name) if kind else source.name for source, kind in zip(sources, kinds, strict=True)]
-    _refuse_twins(names)
-    total = sum(s.size or 0 for s, kind in zip(sources, kinds, strict=True) if kind or not s.seeks)
-    meter = Meter(tell, "reading", total or None) if total or not all(s.seeks for s in sources) else None
+    names = [_unpacked_name(source.name) if kind else source.name for source, kind in zip(sources, kinds, strict=True)]
+    _check_unique(names)
+    total = sum(s.size or 0 for s, kind in zip(sources, kinds, strict=True) if kind or not s.is_seekable)
+    meter = Meter(progress, "reading", total or None) if total or not all(s.is_seekable for s in sources) else None
     return [
-        _written(source, name, kind, scratch / f"{number:06}", meter)
-        if meter and (kind or not source.seeks)
+        _unpack(source, name, kind, scratch / f"{number:06}", meter)
+        if meter and (kind or not source.is_seekable)
         else source
         for number, (source, name, kind) in enumerate(zip(sources, names, kinds, strict=True))
     ]
 
 
-def _written(source: Source, name: str, kind: str | None, directory: Path, meter: Meter) -> Source:
+def _unpack(source: Source, name: str, kind: str | None, directory: Path, meter: Meter) -> Source:
     path = directory / "plain"
     if not path.exists():
         directory.mkdir(parents=True, exist_ok=True)
-        half = directory.parent.parent / "passing" / directory.name
-        half.parent.mkdir(exist_ok=True)
-        with half.open("wb") as sink:
-            for chunk in _unpacked(source, kind, meter):
+        partial = directory.parent.parent / "partial" / directory.name
+        partial.parent.mkdir(exist_ok=True)
+        with partial.open("wb") as sink:
+            for chunk in _unpacked_chunks(source, kind, meter):
                 sink.write(chunk)
             sink.flush()
-            # After a power cut the next run would take a file that is there for a whole one.
+            # The next run assumes that a file under this name is complete, even after a power cut.
             os.fsync(sink.fileno())
-        source.refuse_change()
-        half.rename(path)
+        source.check_unchanged()
+        partial.rename(path)
     return replace(one_file(LocalFiles(), str(directory), path.name), name=name)
 
 
-def _unpacked(source: Source, kind: str | None, meter: Meter) -> Iterator[bytes]:
+def _unpacked_chunks(source: Source, kind: str | None, meter: Meter) -> Iterator[bytes]:
     if kind is None:
         for chunk in source.chunks():
             meter.add(len(chunk))
@@ -63,7 +64,7 @@ def _unpacked(source: Source, kind: str | None, meter: Meter) -> Iterator[bytes]
         return
     from fsspec.compression import compr
 
-    raw = io.BufferedReader(_Chunks(source, meter), CHUNK)
+    raw = io.BufferedReader(_SourceReader(source, meter), CHUNK)
     unpacked: IO[bytes] = compr[kind](raw, mode="rb")
     try:
         while chunk := unpacked.read(CHUNK):
@@ -71,11 +72,13 @@ def _unpacked(source: Source, kind: str | None, meter: Meter) -> Iterator[bytes]
     except PaddleJobError:
         raise
     except Exception as error:
-        raise BadInput(f"{source.shown}: is named as {kind} but cannot be unpacked: {error}") from error
+        raise BadInput(
+            f"{source.shown}: is not valid {kind} data: {describe(error)}; repair or rename the file, or use --by files"
+        ) from error
 
 
-class _Chunks(io.RawIOBase):
-    """A source as the file that a decompressor reads, counting the compressed bytes."""
+class _SourceReader(io.RawIOBase):
+    """A source as the file that a decompressor reads; counts the compressed bytes."""
 
     def __init__(self, source: Source, meter: Meter) -> None:
         self._chunks, self._meter, self._rest = source.chunks(), meter, b""
@@ -102,15 +105,15 @@ def _compression(name: str) -> str | None:
     from fsspec.compression import compr
 
     if kind not in compr:
-        raise BadInput(f"{name}: {kind} cannot be unpacked here; unpack it first, or use --by files")
+        raise BadInput(f"{name}: {kind} files cannot be unpacked here; unpack it first, or use --by files")
     return kind
 
 
-def _plain_name(name: str) -> str:
+def _unpacked_name(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
 
 
-def _refuse_twins(names: Sequence[str]) -> None:
-    twins = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twins:
-        raise BadInput(f"{twins[0]}: is there both plain and compressed; leave one of the two out")
+def _check_unique(names: Sequence[str]) -> None:
+    duplicates = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if duplicates:
+        raise BadInput(f"{duplicates[0]}: exists both plain and compressed; leave one of them out")

@@ -1,4 +1,4 @@
-"""A directory on this machine, or on a volume that is mounted here, as a place to write to."""
+"""The store for a local directory or a mounted volume."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from paddlejob.data.journal import JOURNAL, line
-from paddlejob.data.local_files import LocalFiles
-from paddlejob.data.local_lock import alone
-from paddlejob.data.sources import WORK_DIR, Source, is_number, one_file, tree
+from paddlejob.data.drivers.discovery import one_file, tree
+from paddlejob.data.drivers.local_files import LocalFiles
+from paddlejob.data.drivers.source import Source
+from paddlejob.data.journal import JOURNAL, WORK_DIR, format_entries
+from paddlejob.data.stores.base import is_part_number
+from paddlejob.data.stores.lock import exclusive
 from paddlejob.errors import BadInput
 
-_HANDED_OVER_AT_ONCE = 16 << 20
+_WRITEBACK_BYTES = 16 << 20
 
 
 class LocalStore:
-    """A directory on this machine: fsync, then one rename for a whole part."""
+    """Writes a part to a draft, syncs it, and renames it as a whole."""
 
     def __init__(self, url: str, path: str, durable: bool) -> None:
         self.url = url
@@ -43,15 +45,29 @@ class LocalStore:
             file.write(content)
         self.publish(name)
 
-    def files_in(self, name: str) -> list[Source]:
+    def list_files(self, name: str) -> list[Source]:
         return tree(LocalFiles(), str(self._root / name))
 
-    def numbers(self) -> list[int]:
-        return sorted(int(found.name) for found in self._root.iterdir() if is_number(found.name))
+    def part_numbers(self) -> list[int]:
+        return sorted(int(found.name) for found in self._root.iterdir() if is_part_number(found.name))
 
-    def files_named(self, names: Iterable[str]) -> dict[str, Source]:
-        there = [name for name in names if (self._root / name).is_file()]
-        return {name: one_file(LocalFiles(), str(self._root), name) for name in there}
+    def find_files(self, names: Iterable[str]) -> dict[str, Source]:
+        existing = [name for name in names if (self._root / name).is_file()]
+        return {name: one_file(LocalFiles(), str(self._root), name) for name in existing}
+
+    def occupied(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if os.path.lexists(self._root / name) and not self._is_directory(name)]
+
+    def directories(self, names: Iterable[str]) -> dict[str, list[str]]:
+        return {
+            name: [path.relative_to(self._root).as_posix() for path in (self._root / name).rglob("*")]
+            for name in names
+            if self._is_directory(name)
+        }
+
+    def _is_directory(self, name: str) -> bool:
+        path = self._root / name
+        return path.is_dir() and not path.is_symlink()
 
     def draft(self, name: str) -> IO[bytes]:
         path = self._drafts / name
@@ -80,80 +96,85 @@ class LocalStore:
         except OSError as error:
             if error.errno == errno.EXDEV:
                 raise BadInput(
-                    f"{self.url}: {to} is on another file system than the directory itself, so that nothing can appear "
-                    "there whole; mount that file system elsewhere, or name it as DEST"
+                    f"{self.url}: {to} is on another file system than the directory itself, so files cannot move to "
+                    "it; mount that file system elsewhere, or use it as DEST"
                 ) from error
             raise
 
     def remove(self, name: str) -> None:
         path = self._root / name
-        if path.is_dir() and not path.is_symlink():
+        if self._is_directory(name):
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
 
-    def note(self, entry: dict[str, Any]) -> None:
+    def remove_empty(self, name: str) -> None:
+        path = self._root / name
+        for directory in (*sorted(path.rglob("*"), reverse=True), path):
+            directory.rmdir()
+
+    def append_journal(self, entry: dict[str, Any]) -> None:
         with (self._root / JOURNAL).open("ab") as file:
-            file.write(line(entry))
+            file.write(format_entries(entry))
 
-    def renote(self, entries: list[dict[str, Any]]) -> None:
-        self.write(JOURNAL, b"".join(map(line, entries)))
+    def rewrite_journal(self, entries: list[dict[str, Any]]) -> None:
+        self.write(JOURNAL, format_entries(*entries))
 
-    def forget(self) -> None:
+    def discard_journal(self) -> None:
         self.remove(JOURNAL)
 
     def begin(self) -> None:
-        """Nobody else is here: the directory is locked."""
+        """Do nothing: the directory is locked."""
 
-    def _drop_drafts(self) -> None:
-        for leftover in (self._drafts, self._work / "old", self.scratch / "passing"):
+    def _remove_drafts(self) -> None:
+        for leftover in (self._drafts, self._work / "old", self.scratch / "partial"):
             shutil.rmtree(leftover, ignore_errors=True)
 
-    def drop_scratch(self) -> None:
+    def clear_scratch(self) -> None:
         shutil.rmtree(self.scratch / "plain", ignore_errors=True)
 
-    def room_for(self, size: int, scratch: int = 0) -> bool:
+    def has_space_for(self, size: int, scratch: int = 0) -> bool:
         return shutil.disk_usage(self._root).free >= size + scratch
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        was_there = self._root.is_dir()
+        existed = self._root.is_dir()
         try:
-            with alone(self._work / "lock", self.url):
+            with exclusive(self._work / "lock", self.url):
                 try:
-                    self._drop_drafts()
+                    self._remove_drafts()
                     yield
                 finally:
-                    self._drop_drafts()
+                    self._remove_drafts()
                     if not (self._root / JOURNAL).exists():
                         shutil.rmtree(self.scratch, ignore_errors=True)
         finally:
-            if not was_there:
+            if not existed:
                 with suppress(OSError):
                     self._root.rmdir()
 
 
 class _Draft(io.BufferedWriter):
-    """A file that goes to disk while it is written, so that little is left to wait for when it is to be seen."""
+    """A file whose writeback starts while it is written, so that the final fsync takes little time."""
 
     def __init__(self, raw: io.FileIO) -> None:
         super().__init__(raw)
-        self._written = self._handed_over = 0
+        self._written = self._started = 0
 
     def write(self, data: Any) -> int:
         count = super().write(data)
         self._written += count
-        if self._written - self._handed_over >= _HANDED_OVER_AT_ONCE:
-            self._hand_over()
+        if self._written - self._started >= _WRITEBACK_BYTES:
+            self._start_writeback()
         return count
 
-    def _hand_over(self) -> None:
-        # On Linux this begins to write out what is not on disk yet, and does not wait for it.
+    def _start_writeback(self) -> None:
+        # On Linux this starts writing dirty pages to disk without waiting for them.
         if hasattr(os, "posix_fadvise"):
             with suppress(OSError):
-                length = self._written - self._handed_over
-                os.posix_fadvise(self.fileno(), self._handed_over, length, os.POSIX_FADV_DONTNEED)
-        self._handed_over = self._written
+                length = self._written - self._started
+                os.posix_fadvise(self.fileno(), self._started, length, os.POSIX_FADV_DONTNEED)
+        self._started = self._written
 
 
 def _sync_tree(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""HDFS over its web interface: fsspec's driver, which takes every answer for a success, made to look at the answers."""
+"""HDFS over WebHDFS: fsspec's driver, which treats every response as a success, with responses checked."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 from requests import ConnectionError, Timeout
 
-from paddlejob.data.drivers import CONNECT_SECONDS, SILENCE_SECONDS
+from paddlejob.data.drivers.resolve import CONNECT_TIMEOUT, READ_TIMEOUT
 
-_WRITTEN_AT_ONCE = 32 << 20
-"""Each time is an append of its own for the name node."""
+_WRITE_BLOCK = 32 << 20
+"""The name node handles each block as an append of its own."""
 
 
 class CheckedWebHDFS(WebHDFS):  # type: ignore[misc]
-    """The port is that of Hadoop 3 where the URL has none."""
+    """WebHDFS with the port of Hadoop 3 as the default."""
 
     def __init__(self, host: str, port: int = 9870, **kwargs: Any) -> None:
         self._name_node = f"{host}:{port}"
@@ -23,38 +23,39 @@ class CheckedWebHDFS(WebHDFS):  # type: ignore[misc]
 
     def _connect(self) -> None:
         super()._connect()
-        ask = self.session.request
+        send = self.session.request
 
         def request(method: str, url: str, **kwargs: Any) -> Any:
             try:
-                return ask(method, url, timeout=(CONNECT_SECONDS, SILENCE_SECONDS), **kwargs)
+                return send(method, url, timeout=(CONNECT_TIMEOUT, READ_TIMEOUT), **kwargs)
             except (ConnectionError, Timeout) as error:
-                raise OSError(self._no_answer(url)) from error
+                raise OSError(self._no_response(url)) from error
 
         self.session.request = request
 
-    def _no_answer(self, url: str) -> str:
+    def _no_response(self, url: str) -> str:
         server = urlsplit(url).netloc
         if server == self._name_node:
-            return f"{server} does not answer"
+            return f"name node {server} does not respond"
         return (
-            f"{server}, a data node to which the name node sends us, does not answer; see that its name is known here"
+            f"data node {server}, to which the name node redirected the request, does not respond; "
+            "make sure that its host name resolves here and its port is reachable"
         )
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return super()._call(*args, **kwargs)
         except (RuntimeError, ValueError) as error:
-            # What the name node refuses: it is in safe mode, on standby, or a directory is in the way.
+            # The name node rejected the request: it is in safe mode or on standby, or a directory blocks a file.
             raise OSError(str(error)) from error
 
     def mv(self, path1: str, path2: str, **kwargs: Any) -> None:
-        """One step for the name node, which also replaces a file. Without the option a refusal is only a `false`."""
+        """Rename atomically, replacing a file. Without the option the name node reports a failure only as `false`."""
         self._call("RENAME", method="put", path=path1, destination=path2, renameoptions="OVERWRITE")
 
     def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **kwargs: Any) -> CheckedFile:
         kwargs.pop("cache_options", None)
-        block_size = block_size or (_WRITTEN_AT_ONCE if "w" in mode else self.blocksize)
+        block_size = block_size or (_WRITE_BLOCK if "w" in mode else self.blocksize)
         return CheckedFile(self, path, mode=mode, block_size=block_size, tempdir=self.tempdir, **kwargs)
 
 
@@ -63,11 +64,11 @@ class CheckedFile(WebHDFile):  # type: ignore[misc]
         start, end = max(start, 0), min(end, self.size)
         if start >= end:
             return b""
-        answer = self.fs._call("OPEN", path=self.path, offset=start, length=end - start, redirect=False)
-        if "Location" in answer.headers:
-            answer = self.fs.session.get(self.fs._apply_proxy(answer.headers["Location"]))
-            answer.raise_for_status()
-        content = bytes(answer.content)
+        response = self.fs._call("OPEN", path=self.path, offset=start, length=end - start, redirect=False)
+        if "Location" in response.headers:
+            response = self.fs.session.get(self.fs._apply_proxy(response.headers["Location"]))
+            response.raise_for_status()
+        content = bytes(response.content)
         if len(content) != end - start:
-            raise OSError(f"{self.path}: {len(content)} bytes came where {end - start} were asked for")
+            raise OSError(f"{self.path}: received {len(content)} bytes instead of {end - start}")
         return content

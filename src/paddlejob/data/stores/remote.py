@@ -1,4 +1,4 @@
-"""Any other file system that fsspec can write to, as a place to write to."""
+"""The store for any other file system that fsspec can write to."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from pathlib import Path
 from typing import IO, Any, cast
 from uuid import uuid4
 
-from paddlejob.data.drivers import reached
-from paddlejob.data.journal import JOURNAL, line
-from paddlejob.data.sources import WORK_DIR, Source, is_number, tree
-from paddlejob.data.upload import Upload
+from paddlejob.data.drivers.discovery import tree
+from paddlejob.data.drivers.errors import translate_errors
+from paddlejob.data.drivers.source import Source
+from paddlejob.data.journal import JOURNAL, WORK_DIR, format_entries
+from paddlejob.data.stores.base import is_part_number
+from paddlejob.data.stores.upload import Upload
 from paddlejob.errors import NotPossible, PaddleJobError
 
 _OWNER = f"{WORK_DIR}/owner"
 _COMMITS = frozenset({"s3", "s3a", "gs", "gcs"})
-"""Their uploads appear when they are committed, so they are written to directly; to the others by way of a draft."""
+"""Uploads to these become visible when committed, so they need no drafts."""
 _RENAMES_DIRECTORIES = frozenset({"webhdfs", "hdfs"})
-"""In one step. On the others files are moved one by one."""
+"""Atomically. On other file systems, files are moved one by one."""
 
 
 class RemoteStore:
-    """Anything else that fsspec writes. There are no locks: a run that finds that a later one has begun gives way."""
+    """Writes without locks: a run that finds that a later one has started stops."""
 
     def __init__(self, url: str, fs: Any, path: str) -> None:
         self.url = url
@@ -36,12 +38,12 @@ class RemoteStore:
         self._direct = bool(protocols & _COMMITS)
         self._renames_directories = bool(protocols & _RENAMES_DIRECTORIES)
         self._uploads: dict[str, Upload] = {}
-        self._notes = b""
+        self._journal = b""
         self.scratch = Path(tempfile.gettempdir())
 
     def read(self, name: str) -> bytes | None:
         try:
-            with reached(self.url):
+            with translate_errors(self.url):
                 return bytes(self._fs.cat_file(f"{self._root}/{name}"))
         except FileNotFoundError:
             return None
@@ -51,24 +53,41 @@ class RemoteStore:
             file.write(content)
         self.publish(name)
 
-    def files_in(self, name: str) -> list[Source]:
-        with reached(self.url):
+    def list_files(self, name: str) -> list[Source]:
+        with translate_errors(self.url):
             self._fs.invalidate_cache()
             return tree(self._fs, f"{self._root}/{name}".rstrip("/"))
 
-    def numbers(self) -> list[int]:
-        with reached(self.url):
+    def part_numbers(self) -> list[int]:
+        with translate_errors(self.url):
             self._fs.invalidate_cache()
-            there = self._fs.ls(self._root, detail=False) if self._fs.exists(self._root) else []
-        names = [path.rstrip("/").rpartition("/")[2] for path in there]
-        return sorted(int(name) for name in names if is_number(name))
+            paths = self._fs.ls(self._root, detail=False) if self._fs.exists(self._root) else []
+        names = [path.rstrip("/").rpartition("/")[2] for path in paths]
+        return sorted(int(name) for name in names if is_part_number(name))
 
-    def files_named(self, names: Iterable[str]) -> dict[str, Source]:
+    def find_files(self, names: Iterable[str]) -> dict[str, Source]:
         wanted = set(names)
-        return {source.name: source for source in self.files_in("") if source.name in wanted}
+        return {source.name: source for source in self.list_files("") if source.name in wanted}
+
+    def occupied(self, names: Iterable[str]) -> list[str]:
+        return list(self.find_files(names))
+
+    def directories(self, names: Iterable[str]) -> dict[str, list[str]]:
+        if self._direct:
+            return {}  # Object stores have no directories that could block a file.
+        with translate_errors(self.url):
+            self._fs.invalidate_cache()
+            exists = self._fs.exists(self._root)
+            found = self._fs.find(self._root, withdirs=True, detail=True) if exists else {}
+        kinds = {path.removeprefix(f"{self._root}/").rstrip("/"): info["type"] for path, info in found.items()}
+        return {
+            name: [path for path in kinds if path.startswith(f"{name}/")]
+            for name in names
+            if kinds.get(name) == "directory"
+        }
 
     def draft(self, name: str) -> IO[bytes]:
-        with reached(self.url):
+        with translate_errors(self.url):
             if self._direct:
                 file = self._fs.open(f"{self._root}/{name}", "wb", autocommit=False)
                 self._uploads[name] = Upload(file, self.url)
@@ -78,16 +97,16 @@ class RemoteStore:
             return cast(IO[bytes], Upload(self._fs.open(path, "wb"), self.url))
 
     def publish(self, name: str) -> None:
-        self._give_way()
-        with reached(self.url):
+        self._check_owner()
+        with translate_errors(self.url):
             if self._direct:
                 self._commit(name)
             elif self._fs.exists(draft := f"{self._drafts}/{name}"):
                 self._move(draft, name)
 
-    def _give_way(self) -> None:
+    def _check_owner(self) -> None:
         if self.read(_OWNER) != self._run.encode():
-            raise NotPossible(f"{self.url}: another pdj has begun to write here; wait until it has ended")
+            raise NotPossible(f"{self.url}: another pdj process has started writing here; wait for it to finish")
 
     def _move(self, draft: str, name: str) -> None:
         final = f"{self._root}/{name}"
@@ -105,38 +124,44 @@ class RemoteStore:
     def _commit(self, name: str) -> None:
         written = {n for n in self._uploads if n == name or n.startswith(f"{name}/")}
         if name not in written:
-            for stale in {f"{name}/{source.name}" for source in self.files_in(name)} - written:
+            for stale in {f"{name}/{source.name}" for source in self.list_files(name)} - written:
                 self.remove(stale)
-        for whole in sorted(written):
-            self._uploads.pop(whole).commit()
+        for path in sorted(written):
+            self._uploads.pop(path).commit()
 
     def remove(self, name: str) -> None:
-        with suppress(FileNotFoundError), reached(self.url):
+        with suppress(FileNotFoundError), translate_errors(self.url):
             self._fs.rm(f"{self._root}/{name}", recursive=True)
 
-    def note(self, entry: dict[str, Any]) -> None:
-        self._notes += line(entry)
-        self.write(JOURNAL, self._notes)
+    def remove_empty(self, name: str) -> None:
+        below = self.directories([name]).get(name, [])
+        for directory in (*sorted(below, reverse=True), name):
+            with suppress(FileNotFoundError), translate_errors(self.url):
+                self._fs.rmdir(f"{self._root}/{directory}")
 
-    def renote(self, entries: list[dict[str, Any]]) -> None:
-        self._notes = b"".join(map(line, entries))
-        self.write(JOURNAL, self._notes)
+    def append_journal(self, entry: dict[str, Any]) -> None:
+        self._journal += format_entries(entry)
+        self.write(JOURNAL, self._journal)
 
-    def forget(self) -> None:
-        self._give_way()
+    def rewrite_journal(self, entries: list[dict[str, Any]]) -> None:
+        self._journal = format_entries(*entries)
+        self.write(JOURNAL, self._journal)
+
+    def discard_journal(self) -> None:
+        self._check_owner()
         self.remove(WORK_DIR)
 
     def begin(self) -> None:
         self.remove(f"{WORK_DIR}/drafts")
-        with reached(self.url):
-            if not self._direct:  # There it would make a bucket, which is not ours to make.
+        with translate_errors(self.url):
+            if not self._direct:  # It would create a bucket, which is up to the user.
                 self._fs.makedirs(f"{self._root}/{WORK_DIR}", exist_ok=True)
             self._fs.pipe_file(f"{self._root}/{_OWNER}", self._run.encode())
 
-    def drop_scratch(self) -> None:
-        """It is new for each run."""
+    def clear_scratch(self) -> None:
+        """Do nothing: each run has a scratch directory of its own."""
 
-    def room_for(self, size: int, scratch: int = 0) -> bool:
+    def has_space_for(self, size: int, scratch: int = 0) -> bool:
         return shutil.disk_usage(self.scratch).free >= scratch
 
     @contextmanager
@@ -146,10 +171,10 @@ class RemoteStore:
             try:
                 yield
             finally:
-                self._drop_drafts()
+                self._remove_drafts()
 
-    def _drop_drafts(self) -> None:
-        """As far as it can be done: a store that is out of reach must not hide why the run has failed."""
+    def _remove_drafts(self) -> None:
+        """Remove what can be removed: an unreachable store must not hide why the run failed."""
         with suppress(PaddleJobError, OSError):
             for upload in self._uploads.values():
                 upload.discard()

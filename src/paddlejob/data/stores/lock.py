@@ -1,4 +1,4 @@
-"""One run at a time for a directory: a lock that a killed run does not leave behind."""
+"""Allows one run at a time per directory, with a lock that a killed run does not leave behind."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from typing import IO
 
 from paddlejob.errors import NotPossible
 
-_TRIES = 1000
+_ATTEMPTS = 1000
 
 
 @contextmanager
-def alone(lock: Path, url: str) -> Iterator[None]:
-    """Hold the file `lock`, which is made and at the end removed, with its directory if nothing else is in it."""
-    with _held(lock, url):
+def exclusive(lock: Path, url: str) -> Iterator[None]:
+    """Hold the file `lock`; create it first, and remove it afterwards together with its directory if that is empty."""
+    with _acquire(lock, url):
         try:
             yield
         finally:
-            # Removed while it is held: whoever has it open already finds that it is no longer the one.
+            # Removed while it is held: a run that already has it open notices that the file was replaced.
             lock.unlink(missing_ok=True)
             with suppress(OSError):
                 lock.parent.rmdir()
 
 
-def _held(lock: Path, url: str) -> IO[bytes]:
-    for _ in range(_TRIES):
+def _acquire(lock: Path, url: str) -> IO[bytes]:
+    for _ in range(_ATTEMPTS):
         lock.parent.mkdir(parents=True, exist_ok=True)
         try:
             file = lock.open("wb")
         except FileNotFoundError:
             continue  # another run has just removed the directory
         try:
-            _take(file, url)
-            if _is_still(lock, file):
+            _flock(file, url)
+            if _is_current(lock, file):
                 return file
         except BaseException:
             file.close()
             raise
         file.close()
-    raise NotPossible(f"{url}: {lock} cannot be held, as others keep removing it; wait until they have ended")
+    raise NotPossible(f"{url}: cannot lock {lock}, which other processes keep removing; wait for them to finish")
 
 
-def _take(file: IO[bytes], url: str) -> None:
+def _flock(file: IO[bytes], url: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise NotPossible(f"{url}: another pdj is writing here; wait until it has ended") from error
-        # Some network volumes have no locks at all; there the user has to keep runs apart.
+            raise NotPossible(f"{url}: another pdj process is writing here; wait for it to finish") from error
+        # Some network volumes do not support locks; there the user has to keep runs apart.
 
 
-def _is_still(lock: Path, file: IO[bytes]) -> bool:
+def _is_current(lock: Path, file: IO[bytes]) -> bool:
     try:
         return os.path.samestat(lock.stat(), os.fstat(file.fileno()))
     except FileNotFoundError:

@@ -115,7 +115,7 @@ def test_a_part_is_staged_and_checked_against_its_split(tmp_path: Path) -> None:
     assert (tmp_path / "data/train.txt").read_bytes() == part.read_bytes()
     assert [file.name for file in staged.files] == ["train.txt"]
     part.write_bytes(part.read_bytes().replace(b"700", b"7O0"))
-    with pytest.raises(NotPossible, match=r"is not what its split's manifest.json says"):
+    with pytest.raises(NotPossible, match=r"does not match the manifest.json of its split"):
         stage(str(tmp_path / "job/1/data"), str(tmp_path / "elsewhere"))
     assert not (tmp_path / "elsewhere/train.txt").exists()
 
