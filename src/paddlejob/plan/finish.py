@@ -30,7 +30,7 @@ def tidy_finished(s: Snapshot) -> Plan | None:
 
 
 def clean_up(s: Snapshot, phase: Phase) -> tuple[Action, ...]:
-    """Delete what the policy says. Of a failed job, what stays is stopped, so that its logs can be read."""
+    """Delete what the policy says. What stays of a failed job, or where none may run on, is stopped but kept."""
     leave_gang = tuple(gang.leave(s))
     if s.job.spec.clean in DELETES[phase]:
         because = f"cleanPodPolicy {s.job.spec.clean} after {phase.lower()}"
@@ -39,10 +39,11 @@ def clean_up(s: Snapshot, phase: Phase) -> tuple[Action, ...]:
     else:
         because = "of an earlier attempt"
         doomed = tuple(s.stale)
+        stops = phase is Phase.FAILED or s.world.stop_when_finished
         kept = [
-            Stop(pod, "the job has failed")
+            Stop(pod, "the job has failed" if phase is Phase.FAILED else "the job has completed")
             for pod in s.current.values()
-            if phase is Phase.FAILED and (not pod.ended or pod.lingers) and not pod.stopping and not pod.deleting
+            if stops and (not pod.ended or pod.lingers) and not pod.stopping and not pod.deleting
         ]
     deletes = [Delete(Kind.POD, pod.name, pod.uid, because) for pod in doomed if not pod.deleting]
     return (*deletes, *kept, *leave_gang)

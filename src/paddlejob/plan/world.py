@@ -92,6 +92,8 @@ class World:
     gang_scheduler: bool = True
     """Whether pod groups are known here at all."""
     rejections: tuple[Rejection, ...] = ()
+    stop_when_finished: bool = False
+    """Whether pods that stay after the end of the job are stopped, so that none of them runs on."""
 
     def rejection_of(self, name: str) -> Rejection | None:
         return next((one for one in self.rejections if one.name == name), None)
