@@ -14,14 +14,15 @@ HOUSE = Path(paddlejob.__file__).parent
 ARROWS = {
     "contract": set(),
     "errors": set(),
+    "locks": set(),
     "api": {"contract", "errors"},
     "plan": {"api", "contract", "errors"},
     "engine": {"plan", "api", "contract", "errors"},
     "kube": {"errors"},
     "operator": {"kube", "engine", "plan", "api", "contract", "errors"},
-    "local": {"engine", "plan", "api", "contract", "errors", "launch", "data"},
+    "local": {"engine", "plan", "api", "contract", "errors", "locks", "launch", "data"},
     "launch": {"contract", "errors"},
-    "data": {"errors"},
+    "data": {"errors", "locks"},
     "cloud": {"errors"},
 }
 """What each room may import. cli and web may import all; examples are programs of their own."""
