@@ -60,9 +60,9 @@ async def test_a_deleted_program_has_its_grace_to_end_in(tmp_path: Path):
         folder = engine.store.folder(key)
         log = folder.log(1, "job-worker-0")
 
-        async def said() -> dict[str, Any]:
+        async def logged() -> dict[str, Any]:
             return {"log": log.read_text() if log.exists() else ""}
 
-        await until(said, {"log": "ready\n"})
+        await until(logged, {"log": "ready\n"})
         change_spec(folder, suspend=True)
-        await until(said, {"log": "ready\nsaved\n"})
+        await until(logged, {"log": "ready\nsaved\n"})

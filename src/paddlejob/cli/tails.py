@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from paddlejob.cli.targets.target import JobView, PodView
-from paddlejob.local.pod import without_environment
+from paddlejob.local.logs import without_environment
 
 LONGEST = 300
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")

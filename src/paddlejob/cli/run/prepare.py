@@ -13,7 +13,7 @@ from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
-from paddlejob.local.preflight import on_the_cpu, survey
+from paddlejob.local.preflight import on_the_cpu, preflight
 from paddlejob.local.runtime.images import MAPPING_FILE, read_mapping, spellings
 from paddlejob.local.runtime.volumes import named
 from paddlejob.local.sandbox.supervisor import probe
@@ -45,8 +45,8 @@ def prepare(
         for document in _jobs_of(name, objects, namespace):
             document, left_out = on_the_cpu(document) if cpu else (document, [])
             job = parse(document, name)
-            seen = survey(job, own, store, machine, isolated, why_not)
-            rejections += [f"{name}: job {job.name}: {words}" for words in seen.rejections]
+            seen = preflight(job, own, store, machine, isolated, why_not)
+            rejections += [f"{name}: job {job.name}: {words}" for words in seen.errors]
             notes = [*(f"left out for --cpu: {words}" for words in left_out), *seen.notes, *_not_needed(own)]
             found.append(Prepared(document, job, replace(own, objects=_read(own)), notes))
     _refuse_unused(options, [one.job for one in found])
@@ -96,7 +96,7 @@ def _refuse_unused(options: RunOptions, jobs: list[PaddleJob]) -> None:
     """What is misspelt would train on an empty directory, or the wrong program. A path need not be a volume."""
     pods = [spec.template["spec"] for job in jobs for spec in job.spec.roles.values()]
     volumes = {named(volume) for pod in pods for volume in pod.get("volumes") or []} - {""}
-    for name in sorted(options.volumes.keys() - options.places.keys() - volumes):
+    for name in sorted(options.volumes.keys() - options.host_paths.keys() - volumes):
         there = f"there are {', '.join(sorted(volumes))}" if volumes else "no volume of the job can be a directory"
         raise BadInput(f"--volume {name}: there is no claim of that name; {there}")
     containers = [one for pod in pods for one in [*(pod.get("initContainers") or []), *pod["containers"]]]

@@ -1,4 +1,4 @@
-"""Requests to end, taken down instead of ending the command at once."""
+"""Signals that ask the command to end, counted instead of ending it at once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import signal
 from types import FrameType
 from typing import Self
 
-WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """How often, and by what, the command was asked to end while this was open."""
+    """How often, and by which signal, the command was asked to end while this was open.
+
+    A signal that was ignored when the command started stays ignored, so that `nohup pdj run` works as asked.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -18,8 +21,9 @@ class Signals:
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Self:
-        for number in WATCHED:
-            self._before[number] = signal.signal(number, self._take)
+        for number in HANDLED:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -30,6 +34,6 @@ class Signals:
     def exit_code(self) -> int:
         return 128 + self.last
 
-    def _take(self, number: int, _: FrameType | None) -> None:
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
         self.count += 1
         self.last = number

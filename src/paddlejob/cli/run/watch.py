@@ -56,7 +56,7 @@ def _pass_on(host: AttachedRunner, screen: Screen, times: int) -> None:
         screen.say("stopping; once more ends everything at once")
         host.interrupt()
     else:
-        host.end_at_once()
+        host.kill()
 
 
 def _views(place: LocalTarget, keys: list[Key]) -> list[JobView]:

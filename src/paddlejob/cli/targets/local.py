@@ -12,7 +12,8 @@ from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
 from paddlejob.local.changes import change_spec, mark_for_deletion
 from paddlejob.local.logs import follow_logs
-from paddlejob.local.machine.sweep import sweep
+from paddlejob.local.records import PodRecord
+from paddlejob.local.runtime.env import kill_leftovers
 from paddlejob.local.store import JobFolder, Store, at_rest
 
 INTERRUPTED = (
@@ -53,17 +54,17 @@ class LocalTarget:
     def delete(self, namespace: str, name: str, wait: bool) -> str:
         self.job(namespace, name)
         folder = self.store.folder((namespace, name))
-        if folder.hosted:
+        if folder.has_runner:
             mark_for_deletion(folder, time.time())
         ends = time.monotonic() + GONE_WITHIN
-        while folder.hosted:
+        while folder.has_runner:
             if not wait:
                 return f"job {name} is being deleted"
             if time.monotonic() > ends:
                 raise BadInput(f"job {name} is still ending after {GONE_WITHIN:.0f} s; look at `pdj get {name}`")
             time.sleep(0.05)
         if folder.path.exists():
-            sweep(folder)
+            kill_leftovers(folder)
             folder.remove()
         return f"job {name} is deleted"
 
@@ -81,9 +82,9 @@ class LocalTarget:
     def _see_to_it(self, folder: JobFolder) -> None:
         from paddlejob.local.runner import start_detached
 
-        lock = folder.host_lock()
-        if lock.take():
-            sweep(folder)
+        lock = folder.runner_lock()
+        if lock.acquire():
+            kill_leftovers(folder)
             start_detached(self.store, [(folder, lock)])
 
     def _view(self, folder: JobFolder) -> JobView | None:
@@ -91,12 +92,12 @@ class LocalTarget:
         document = folder.document()
         if job is None or document is None:
             return None
-        if not folder.hosted and job.status.phase is not Phase.COMPLETED:
+        if not folder.has_runner and job.status.phase is not Phase.COMPLETED:
             job = _without_processes(job)
         phase, note = str(job.status.phase or "Created"), ""
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
-        elif not at_rest(job) and not folder.hosted:
+        elif not at_rest(job) and not folder.has_runner:
             phase, note = "Interrupted", INTERRUPTED.format(name=job.name)
         return JobView(
             job=job,
@@ -122,18 +123,18 @@ def _without_processes(job: PaddleJob) -> PaddleJob:
     return job.model_copy(update={"status": job.status.model_copy(update=counts)})
 
 
-def _pod(record: dict[str, Any], interrupted: bool) -> PodView:
-    lives = record["state"] in ("Pending", "Waiting", "Running")
+def _pod(record: PodRecord, interrupted: bool) -> PodView:
+    lives = record.state in ("Pending", "Waiting", "Running")
     return PodView(
-        name=record["name"],
-        role=record["role"],
-        index=record["index"],
-        state="Stopped" if interrupted and lives else record["state"],
-        attempt=record["attempt"],
-        address=record["address"],
-        exit_code=record["exitCode"],
-        message=record.get("message", record.get("words", "")),
-        log=record["log"],
-        started=record["started"] or "",
-        ended=record["ended"] or "",
+        name=record.name,
+        role=record.role,
+        index=record.index,
+        state="Stopped" if interrupted and lives else record.state,
+        attempt=record.attempt,
+        address=record.address,
+        exit_code=record.exit_code,
+        message=record.message,
+        log=record.log,
+        started=record.started,
+        ended=record.ended,
     )

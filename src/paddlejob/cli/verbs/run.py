@@ -64,7 +64,7 @@ def _tell_replaced(store: Store, prepared: list[Prepared]) -> None:
     for one in prepared:
         folder = store.folder((one.job.namespace, one.job.name))
         before = folder.job()
-        if before and not before.status.finished and (at_rest(before) or not folder.hosted):
+        if before and not before.status.finished and (at_rest(before) or not folder.has_runner):
             name = one.job.name
             words = f"job {name} was interrupted and begins anew; `pdj resume {name}` would have let it go on"
             typer.echo(f"note: {words}", err=True)
