@@ -1,9 +1,9 @@
-"""What `pdj run` adds to starting the same processes by hand, in one run: python -P bench/local.py.
+"""Measure what `pdj run` adds to starting the same processes by hand: python -P bench/local.py.
 
-Each process is a Python that imports numpy, as every training program does, and then writes down the time. By hand
-they are started one after the other by a Python program that waits for them, with the same environment. Both are
-timed from the start of the command, in turn, for a number of rounds; the best of each counts. The aims: the first
-process of a 2+2 job starts at most 1 s later, and all of 100 processes run within 1.5 times the time.
+Each process is a Python that imports numpy, as every training program does, and then records the time. By hand, a
+Python program starts them one after the other with the same environment and waits for them. Both are timed from the
+start of the command, alternately, for several rounds; the best of each counts. Goals: the first process of a 2+2 job
+starts at most 1 s later, and 100 processes are running within 1.5 times the time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-AIM_SECONDS = 1.0
-AIM_RATIO = 1.5
+GOAL_SECONDS = 1.0
+GOAL_RATIO = 1.5
 PROGRAM = (
     "import os, sys, time; began = time.time(); import numpy;"
     "open(os.path.join(sys.argv[1], str(os.getpid()) + os.environ.get('POD_IP', '')), 'w')"
@@ -35,21 +35,21 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--many", type=int, default=100)
-    asked = options.parse_args()
+    given = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-local-") as name:
-        few = compare(Path(name), servers=2, workers=2, rounds=asked.rounds)
-        many = compare(Path(name), servers=0, workers=asked.many, rounds=asked.rounds)
+        few = compare(Path(name), servers=2, workers=2, rounds=given.rounds)
+        many = compare(Path(name), servers=0, workers=given.many, rounds=given.rounds)
     added = few["pdj"][0] - few["hand"][0]
     ratio = many["pdj"][1] / many["hand"][1]
     report("2+2", few)
-    report(f"{asked.many}", many)
-    print(f"the first process of 2+2 starts {added:.2f} s later than by hand (aim: at most {AIM_SECONDS:g})")
-    print(f"all of {asked.many} run after {ratio:.2f} times the time by hand (aim: at most {AIM_RATIO:g})")
-    return 0 if added <= AIM_SECONDS and ratio <= AIM_RATIO else 1
+    report(f"{given.many}", many)
+    print(f"the first process of 2+2 starts {added:.2f} s later than by hand (goal: at most {GOAL_SECONDS:g})")
+    print(f"all of {given.many} are running after {ratio:.2f} times the time by hand (goal: at most {GOAL_RATIO:g})")
+    return 0 if added <= GOAL_SECONDS and ratio <= GOAL_RATIO else 1
 
 
 def compare(here: Path, servers: int, workers: int, rounds: int) -> dict[str, tuple[float, float]]:
-    """Seconds to the first and to the last process, best of all rounds."""
+    """Seconds until the first and the last process, best of all rounds."""
     best = {"hand": (1e9, 1e9), "pdj": (1e9, 1e9)}
     for _ in range(rounds):
         for what, start in (("hand", by_hand), ("pdj", by_pdj)):

@@ -4,8 +4,8 @@ PaddleJobError
 ├── BadInput                the input cannot be used; exit status 2
 │   └── InvalidJob          a job breaks the rules; lists every fault
 ├── NotPossible             the input is valid, but this machine or cluster cannot do what it asks for
-│   ├── Refused             AWS rejected a request
-│   └── Disturbed           AWS did not respond, or throttled requests; trying again may help
+│   ├── AwsError            AWS rejected a request
+│   └── AwsUnavailable      AWS did not respond, or throttled requests; trying again may help
 ├── JobFailed               the job ran and failed; exit status 1
 └── KubeError               a request to Kubernetes did not succeed
     ├── Unreachable         no response, or the connection broke
@@ -24,7 +24,7 @@ Some exceptions never leave the package that raises them, so they are defined th
 
 engine   Outdated, Rejected
 data     Stopped
-launch   Forbidden, LaunchError, NotMet, TooOld, TrainingIsOver, Unavailable
+launch   AlreadySucceeded, Forbidden, LaunchError, RendezvousFailed, ResourceExpired, Unavailable
 """
 
 from __future__ import annotations

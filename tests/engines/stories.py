@@ -1,4 +1,4 @@
-"""The life of a job, told once for every engine. A story knows only its stage: submit, watch, and what befalls pods."""
+"""Stories of jobs that every engine must pass. A story uses its stage only: submit, watch, and make pods fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Object = dict[str, Any]
 
 
 class Stage(Protocol):
-    """A place where a job runs, and a hand that reaches into it."""
+    """An engine that runs a job, and control over its pods."""
 
     async def submit(self, **options: Any) -> None:
         """Create the job `story`, as the builders describe it."""
@@ -20,7 +20,7 @@ class Stage(Protocol):
     async def pods(self) -> dict[str, str]:
         """Pods that exist, and the uid of each."""
 
-    async def exit(self, pod: str, code: int, words: str = "") -> None:
+    async def exit(self, pod: str, code: int, message: str = "") -> None:
         """The program of a pod ends."""
 
     async def environment(self, pod: str) -> dict[str, str]:

@@ -86,7 +86,7 @@ def test_an_image_option_that_no_container_has(pdj: Pdj):
 def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pdj):
     file = pdj.write(command=["true"], container={"resources": {"requests": {"cpu": "5000"}}})
     told = refused(pdj, file, code=1)
-    assert "asks for 5000 of cpu" in told
+    assert "insufficient cpu: the job requests 5000" in told
     assert "--overcommit" in told
     assert pdj("run", "--overcommit", file).returncode == 0
 
@@ -94,7 +94,7 @@ def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pd
 @pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason="this machine has GPUs")
 def test_a_job_for_gpus_is_refused_where_there_are_none_and_the_flag_is_named(pdj: Pdj):
     told = refused(pdj, str(DOCUMENTS / "wide_and_deep_gpu.yaml"), code=1)
-    assert "asks for 4 of nvidia.com/gpu, and this machine has none" in told
+    assert "insufficient nvidia.com/gpu: the job requests 4 and this machine has none" in told
     assert "accelerator=nvidia-tesla-p100" in told
     assert "--cpu" in told
 

@@ -60,9 +60,65 @@ async def test_a_deleted_program_has_its_grace_to_end_in(tmp_path: Path):
         folder = engine.store.folder(key)
         log = folder.log(1, "job-worker-0")
 
-        async def said() -> dict[str, Any]:
+        async def logged() -> dict[str, Any]:
             return {"log": log.read_text() if log.exists() else ""}
 
-        await until(said, {"log": "ready\n"})
+        await until(logged, {"log": "ready\n"})
         change_spec(folder, suspend=True)
-        await until(said, {"log": "ready\nsaved\n"})
+        await until(logged, {"log": "ready\nsaved\n"})
+
+
+async def test_servers_that_the_policy_keeps_are_stopped_when_the_job_completes(tmp_path: Path):
+    serves, works = program("sleep 300"), program("true")
+    serves["template"]["spec"]["terminationGracePeriodSeconds"] = 1
+    async with LocalEngine(Store(tmp_path)) as engine:
+        key = await engine.submit(document("job", ps=1, workers=1, ps_=serves, worker_=works, cleanPodPolicy="Never"))
+        await engine.rest(key)
+        assert engine.pods(key).keys() == {"job-ps-0", "job-worker-0"}
+        assert engine.status(key).phase == "Completed"
+        states = {record.name: (record.state, record.pid) for record in engine.store.folder(key).pods()}
+        assert states == {"job-ps-0": ("Stopped", 0), "job-worker-0": ("Succeeded", 0)}
+
+
+async def test_a_job_at_rest_holds_nothing_and_a_resumed_one_gets_ports_again(tmp_path: Path):
+    async with LocalEngine(Store(tmp_path)) as engine:
+        key = await engine.submit(document("job", workers=1, worker_=program("echo $PADDLE_PORT; sleep 300")))
+        folder = engine.store.folder(key)
+        allocation = engine.backend.kubelets[key].objects.allocation
+
+        async def state() -> dict[str, Any]:
+            return {"phase": engine.status(key).phase, "port": allocation.port is not None}
+
+        await until(state, {"phase": "Running", "port": True})
+        change_spec(folder, suspend=True)
+        await engine.rest(key)
+        assert allocation.port is None
+        change_spec(folder, suspend=False)
+        await until(state, {"phase": "Running", "port": True})
+        log = folder.log(2, "job-worker-0")
+
+        async def logged() -> dict[str, Any]:
+            return {"log": log.read_text() if log.exists() else ""}
+
+        await until(logged, {"log": f"{allocation.port}\n"})
+
+
+async def test_a_job_that_waits_is_bound_as_soon_as_another_job_of_the_engine_has_ended(tmp_path: Path):
+    one_cpu = {"resources": {"requests": {"cpu": 1}}}
+    async with LocalEngine(Store(tmp_path), Machine("small", cpus=1, memory=1 << 40)) as engine:
+        first = await engine.submit(document("first", workers=1, worker_=program("sleep 300", **one_cpu)))
+
+        async def running() -> dict[str, Any]:
+            return engine.status(first).model_dump(mode="json")
+
+        await until(running, {"phase": "Running"})
+        second = await engine.submit(document("second", workers=1, worker_=program("true", **one_cpu)))
+
+        async def waiting() -> dict[str, Any]:
+            return engine.status(second).model_dump(mode="json")
+
+        await until(waiting, {"reason": "Unschedulable"})
+        assert "other jobs hold first (1)" in engine.status(second).message
+        mark_for_deletion(engine.store.folder(first), 1_800_000_000.0)
+        await engine.rest(second)
+        assert engine.status(second).phase == "Completed"

@@ -28,7 +28,7 @@ def test_a_claim_is_really_at_its_mount_path_and_is_kept_for_the_next_job(pdj: P
     claim = {"persistentVolumeClaim": {"claimName": "models"}}
     first = pdj("run", pdj.write("first", **mounting("/nas/deep/er", claim, "echo 42 > /nas/deep/er/weights")))
     assert first.returncode == 0, first.stderr
-    assert "claim models is kept in" in first.stderr
+    assert "Claim models is stored in" in first.stderr
     second = pdj("run", pdj.write("second", **mounting("/nas", claim, "cat /nas/weights; ls -d /nas")))
     assert second.returncode == 0, second.stderr
     assert pdj.log("second", "worker-0") == "42\n/nas\n"
@@ -69,7 +69,7 @@ def test_a_host_path_that_is_not_there_has_a_stand_in_and_that_is_said(pdj: Pdj)
     absent = {"hostPath": {"path": "/no/such/place"}}
     done = pdj("run", pdj.write(**mounting("/data", absent, "touch /data/x")))
     assert done.returncode == 0, done.stderr
-    assert "hostPath /no/such/place is not on this machine" in done.stderr
+    assert "hostPath /no/such/place does not exist here" in done.stderr
     assert (pdj.state / "host/no/such/place/x").exists()
 
 
@@ -158,7 +158,7 @@ def test_without_namespaces_names_become_addresses_and_mounts_are_refused(pdj: P
     assert "mountPath /nas cannot be mounted" in refused.stderr
     allowed = pdj("run", pdj.write("shm", **mounting("/dev/shm", {"emptyDir": {"medium": "Memory"}}, "true")))
     assert allowed.returncode == 0, allowed.stderr
-    assert "/dev/shm is the machine's own" in allowed.stderr
+    assert "/dev/shm is shared with the machine" in allowed.stderr
 
 
 def test_an_image_named_on_the_command_line_wins_over_the_mapping_file(pdj: Pdj):

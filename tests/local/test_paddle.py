@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.local.machine.proc import descendants
 from paddlejob.local.runtime.images import EXAMPLES
+from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.sandbox.supervisor import probe
 from tests.support.pdj import Pdj, wait
 
@@ -34,8 +34,8 @@ def test_a_killed_server_restarts_the_job_which_resumes_and_completes(pdj: Pdj):
     running = pdj.start("run", str(DOCUMENTS / "wide_and_deep.yaml"))
     name = "wide-ande-deep"
     wait(lambda: "epoch 2/4" in pdj.log(name, "worker-0"), lambda: pdj.log(name, "worker-0"), LONG)
-    server = next(pod for pod in pdj.folder_of(name).pods() if pod["name"].endswith("ps-1"))
-    os.kill(descendants(server["pid"])[0], signal.SIGKILL)
+    server = next(pod for pod in pdj.folder_of(name).pods() if pod.name.endswith("ps-1"))
+    os.kill(descendants(server.pid)[0], signal.SIGKILL)
     output, _ = running.communicate(timeout=LONG)
     assert running.returncode == 0, output
     assert pdj.status(name).restarts == 1
@@ -55,8 +55,8 @@ def test_a_killed_collective_worker_restarts_the_job_which_resumes_and_completes
     running = pdj.start("run", pdj.write("check", workers=2, container={"image": "paddlejob/checkpoint:v1"}))
     saved = lambda: list((pdj.folder / "out").rglob("*")) and pdj.status("check").phase == "Running"  # noqa: E731
     wait(lambda: bool(saved()), lambda: pdj.log("check", "worker-0"), LONG)
-    worker = next(pod for pod in pdj.folder_of("check").pods() if pod["name"].endswith("worker-1"))
-    os.kill(descendants(worker["pid"])[-1], signal.SIGKILL)
+    worker = next(pod for pod in pdj.folder_of("check").pods() if pod.name.endswith("worker-1"))
+    os.kill(descendants(worker.pid)[-1], signal.SIGKILL)
     output, _ = running.communicate(timeout=LONG)
     assert running.returncode == 0, output
     assert pdj.status("check").restarts == 1

@@ -10,7 +10,7 @@ import time
 
 import yaml
 
-from paddlejob.local.machine.proc import descendants
+from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.store import Store
 from tests.support.pdj import START, Pdj, wait
 
@@ -59,11 +59,11 @@ def test_a_name_that_runs_already_is_refused_and_the_running_job_is_left_alone(p
     again = pdj("run", file)
     assert again.returncode == 2
     assert again.stderr.count("\n") <= 2
-    assert "running already" in again.stderr
+    assert "already running" in again.stderr
     assert pdj.status("job").phase == "Running"
 
 
-def test_a_program_that_keeps_failing_fails_the_job_with_its_last_words(pdj: Pdj):
+def test_a_program_that_keeps_failing_fails_the_job_with_the_end_of_its_log(pdj: Pdj):
     failed = pdj("run", pdj.write(command=["bash", "-c", "echo ValueError: no column; exit 3"], backoffLimit=1))
     assert failed.returncode == 1
     assert "BackoffLimitExceeded" in failed.stderr
@@ -87,8 +87,8 @@ def test_a_killed_server_restarts_the_whole_job(pdj: Pdj):
     running = pdj.start("run", pdj.write(ps=1, ps_command=SERVES, worker_command=["bash", "-c", once]))
     pdj.until("job", phase="Running")
     wait(lambda: (pdj.folder / "started").exists(), lambda: "the first attempt")
-    server = next(pod for pod in pdj.folder_of("job").pods() if pod["role"] == "ps")
-    for pid in descendants(server["pid"]):
+    server = next(pod for pod in pdj.folder_of("job").pods() if pod.role == "ps")
+    for pid in descendants(server.pid):
         os.kill(pid, signal.SIGKILL)
     output, _ = running.communicate(timeout=60)
     assert running.returncode == 0, output
@@ -203,7 +203,7 @@ def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_goes_on(pdj: Pdj):
     assert "job deleted" in done.stdout, "which makes room"
 
 
-def test_a_job_with_no_time_to_live_is_still_told_of(pdj: Pdj):
+def test_the_end_of_a_job_with_no_time_to_live_is_still_shown(pdj: Pdj):
     short = pdj.write("short", command=["true"], ttlSecondsAfterFinished=0)
     long = pdj.write("long", command=["sleep", "2"])
     done = pdj("run", short, long)

@@ -1,4 +1,4 @@
-"""However `pdj run` ends, no process of the job outlives it, and the next command says what happened."""
+"""However `pdj run` ends, no process of the job outlives it, and the next command shows what happened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from paddlejob.local.machine.proc import parents
+from paddlejob.local.sandbox.proc import parents
 from tests.support.pdj import Pdj
 
 ESCAPES = ["bash", "-c", "setsid sleep 300 & (setsid setsid sleep 300 &) ; sleep 300"]
@@ -18,7 +18,7 @@ ESCAPES = ["bash", "-c", "setsid sleep 300 & (setsid setsid sleep 300 &) ; sleep
 
 @pytest.fixture(params=["namespaces", "plain"])
 def isolation(request: pytest.FixtureRequest, pdj: Pdj) -> str:
-    """With namespaces where they are permitted, and as it is where they are not."""
+    """With namespaces, and as on a machine where they are not permitted."""
     if request.param == "plain":
         pdj.environment["PADDLEJOB_NAMESPACES"] = "0"
     return str(request.param)
@@ -47,6 +47,18 @@ def test_a_signal_suspends_the_job_and_leaves_nothing(pdj: Pdj, number: signal.S
     assert "Interrupted" in pdj("why", "job").stdout
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_was_ignored_from_the_start_stays_ignored(pdj: Pdj, number: signal.Signals):
+    """As under `nohup`, or in the background of a shell script."""
+    running = pdj.start("run", pdj.write(command=["sleep", "2"]), ignoring=[number])
+    pdj.until("job", phase="Running")
+    for pid in (running.pid, engine_of(running)):
+        os.kill(pid, number)
+    output, _ = running.communicate(timeout=30)
+    assert running.returncode == 0, output
+    assert pdj.status("job").phase == "Completed"
+
+
 def test_killing_pdj_leaves_nothing_and_the_job_can_be_resumed(pdj: Pdj, isolation: str):
     running = begin(pdj)
     running.kill()
@@ -59,7 +71,7 @@ def test_killing_pdj_leaves_nothing_and_the_job_can_be_resumed(pdj: Pdj, isolati
     pdj.until_nothing_lives()
 
 
-def test_killing_the_engine_itself_leaves_nothing_and_is_told(pdj: Pdj, isolation: str):
+def test_killing_the_engine_itself_leaves_nothing_and_is_reported(pdj: Pdj, isolation: str):
     running = begin(pdj)
     os.kill(engine_of(running), signal.SIGKILL)
     output, _ = running.communicate(timeout=30)
@@ -72,7 +84,7 @@ def test_killing_the_engine_itself_leaves_nothing_and_is_told(pdj: Pdj, isolatio
     pdj.until("job", phase="Running", attempt=2, disruptions=1)
 
 
-def test_killing_the_process_that_starts_containers_is_told_too(pdj: Pdj, isolation: str):
+def test_killing_the_supervisor_of_containers_is_reported_too(pdj: Pdj, isolation: str):
     running = begin(pdj)
     engine = engine_of(running)
     os.kill(next(pid for pid, parent in parents().items() if parent == engine), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Containers of a user without any rights: in a user namespace they have mounts of their own all the same."""
+"""Containers of a user without privileges: in a user namespace they have mounts of their own too."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 import paddlejob
-from paddlejob.local.machine.proc import environments
 from paddlejob.local.runtime.processes import START
+from paddlejob.local.sandbox.proc import environments
 
 NOBODY = 65534
 PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that everybody may enter, with a copy of the program."""
+def folder() -> Iterator[Path]:
+    """A directory that every user may enter, with a copy of the program."""
     if os.geteuid() != 0 or not Path(PYTHON).exists():
-        pytest.skip("needs root to become someone else, and a Python that everybody may run")
+        pytest.skip("needs root to become another user, and a Python that every user may run")
     with tempfile.TemporaryDirectory() as name:
         here = Path(name)
         here.chmod(0o755)
@@ -37,50 +37,50 @@ def place() -> Iterator[Path]:
         yield here
 
 
-def ask(place: Path, *requests: dict[str, Any], seconds: float = 30) -> list[dict[str, Any]]:
-    """What a nursery of that user reports, until a container has gone."""
-    command = [PYTHON, "-I", "-S", "-c", START, str(place / "src")]
-    nursery = subprocess.Popen(
+def ask(folder: Path, *requests: dict[str, Any], seconds: float = 30) -> list[dict[str, Any]]:
+    """The reports of a supervisor of that user, until a container has gone."""
+    command = [PYTHON, "-I", "-S", "-c", START, str(folder / "src")]
+    supervisor = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, user=NOBODY, group=NOBODY, extra_groups=[]
     )
-    assert nursery.stdin and nursery.stdout
+    assert supervisor.stdin and supervisor.stdout
     for request in requests:
-        nursery.stdin.write(json.dumps(request) + "\n")
-    nursery.stdin.flush()
+        supervisor.stdin.write(json.dumps(request) + "\n")
+    supervisor.stdin.flush()
     reports = []
-    for line in nursery.stdout:
+    for line in supervisor.stdout:
         reports.append(json.loads(line))
         if "gone" in reports[-1] or ("started" in reports[-1] and "stay" in reports[-1]["id"]):
             break
-    nursery.stdin.close()
-    nursery.wait(timeout=seconds)
-    nursery.stdout.close()
+    supervisor.stdin.close()
+    supervisor.wait(timeout=seconds)
+    supervisor.stdout.close()
     return reports
 
 
-def launch(place: Path, name: str, script: str) -> dict[str, Any]:
+def spec(folder: Path, name: str, script: str) -> dict[str, Any]:
     return {
         "id": name,
         "argv": ["sh", "-c", script],
-        "env": {"PATH": "/usr/bin:/bin", "PADDLEJOB_TEST": str(place)},
+        "env": {"PATH": "/usr/bin:/bin", "PADDLEJOB_TEST": str(folder)},
         "cwd": "/nas",
-        "log": str(place / "logs" / name),
-        "stage": str(place / "stage"),
-        "mounts": [{"target": "/nas", "source": str(place / "data")}, {"target": "/dev/shm", "size": 1 << 20}],
+        "log": str(folder / "logs" / name),
+        "stage": str(folder / "stage"),
+        "mounts": [{"target": "/nas", "source": str(folder / "data")}, {"target": "/dev/shm", "size": 1 << 20}],
     }
 
 
-def test_volumes_are_mounted_and_the_user_stays_who_he_is(place: Path):
-    first, *reports = ask(place, launch(place, "one", "id -u; echo 42 > /nas/written; ls /dev/shm; echo $$"))
+def test_volumes_are_mounted_and_the_user_stays_who_he_is(folder: Path):
+    first, *reports = ask(folder, spec(folder, "one", "id -u; echo 42 > /nas/written; ls /dev/shm; echo $$"))
     if not first["isolated"]:
         pytest.skip(f"user namespaces are not permitted here: {first['why']}")
     assert {"id": "one", "ended": 0, "oom": False} in reports
-    assert (place / "logs" / "one").read_text().split() == [str(NOBODY), "2"]
-    assert (place / "data" / "written").read_text() == "42\n"
+    assert (folder / "logs" / "one").read_text().split() == [str(NOBODY), "2"]
+    assert (folder / "data" / "written").read_text() == "42\n"
     assert not Path("/nas").exists()
 
 
-def test_nothing_outlives_the_nursery(place: Path):
-    ask(place, launch(place, "stay", "setsid sleep 300 & sleep 300"))
-    mark = f"PADDLEJOB_TEST={place}".encode()
+def test_nothing_outlives_the_supervisor(folder: Path):
+    ask(folder, spec(folder, "stay", "setsid sleep 300 & sleep 300"))
+    mark = f"PADDLEJOB_TEST={folder}".encode()
     assert [pid for pid, environment in environments() if mark in environment] == []

@@ -1,4 +1,4 @@
-"""A stage on the embedded engine: real processes, each a puppet on strings."""
+"""A stage on the embedded engine: real processes that a story controls through files."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class LocalStage:
         await self.engine.submit(made)
 
     def _template(self) -> Object:
-        told = {"STORY_POD": "metadata.name", "STORY_UID": "metadata.uid"}
-        env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in told.items()]
+        fields = {"STORY_POD": "metadata.name", "STORY_UID": "metadata.uid"}
+        env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
         command = ["python3", str(PUPPET), str(self._strings)]
         return {
             "spec": {
@@ -53,7 +53,7 @@ class LocalStage:
         return await expecting.until(self.status, expected)
 
     async def pods(self) -> dict[str, str]:
-        return {one["name"]: one["uid"] for one in self._folder.pods() if not one["removed"]}
+        return {one.name: one.uid for one in self._folder.pods() if not one.removed}
 
     async def exit(self, pod: str, code: int, message: str = "") -> None:
         uid = (await self._running(pod))[1]
@@ -76,7 +76,7 @@ class LocalStage:
             await asyncio.sleep(0.1)
 
     async def _running(self, pod: str) -> tuple[Path, str]:
-        """The file in which the pod's program wrote what it sees, and the pod's uid."""
+        """The file with the environment of the pod's program, and the pod's uid."""
         ends = time.monotonic() + 60
         while True:
             uid = (await self.pods()).get(pod, "")

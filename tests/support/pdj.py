@@ -1,4 +1,4 @@
-"""The command `pdj` in a state directory of its own, and a search for what it leaves behind."""
+"""The command `pdj` in a state directory of its own, and a search for processes that it leaves behind."""
 
 from __future__ import annotations
 
@@ -7,23 +7,32 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from paddlejob.api.types import Status
-from paddlejob.local.machine.proc import environments
+from paddlejob.local.sandbox.proc import environments
 from paddlejob.local.store import JobFolder, Store
 
 START = [sys.executable, "-c", "from paddlejob.cli.main import main; main()"]
 PATIENCE = 60.0
+LONGEST_TMPDIR = 70
 
 
-def _as_from_a_shell() -> None:
-    """A test run in the background ignores SIGINT, and its children would too."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _signals(ignored: Iterable[signal.Signals]) -> None:
+    """As in an interactive shell, whatever this process inherited: a background job or `nohup` ignores some."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+
+def _environment() -> dict[str, str]:
+    """Paddle's gloo uses multiprocessing, which binds sockets below TMPDIR: their paths may have 107 bytes only."""
+    too_long = len(os.environ.get("TMPDIR", "")) > LONGEST_TMPDIR
+    return {name: value for name, value in os.environ.items() if name != "TMPDIR" or not too_long}
 
 
 class Pdj:
@@ -31,11 +40,11 @@ class Pdj:
         self.folder = folder
         self.state = folder / "state"
         self.store = Store(self.state)
-        self.environment = {**os.environ, "PADDLEJOB_STATE": str(self.state), "COLUMNS": "200"}
+        self.environment = {**_environment(), "PADDLEJOB_STATE": str(self.state), "COLUMNS": "200"}
         self._started: list[subprocess.Popen[str]] = []
 
     def write(self, name: str = "job", *, command: list[str] | None = None, **options: Any) -> str:
-        """A job file in which every role runs one command, unless said otherwise by `worker_command`, `ps_command`."""
+        """A job file in which every role runs one command; `worker_command` and `ps_command` override it."""
         own = {role: options.pop(f"{role}_command", None) or command for role in ("ps", "worker", "heter")}
         container = options.pop("container", {})
         pod = options.pop("pod", {})
@@ -68,9 +77,11 @@ class Pdj:
             timeout=timeout,
             check=False,
             cwd=self.folder,
+            preexec_fn=partial(_signals, ()),
         )
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, ignoring: Iterable[signal.Signals] = ()) -> subprocess.Popen[str]:
+        """In the background; it ignores these signals from the start, as under `nohup`."""
         started = subprocess.Popen(
             [*START, *arguments],
             env=self.environment,
@@ -79,7 +90,7 @@ class Pdj:
             text=True,
             cwd=self.folder,
             start_new_session=True,
-            preexec_fn=_as_from_a_shell,
+            preexec_fn=partial(_signals, tuple(ignoring)),
         )
         self._started.append(started)
         return started
@@ -106,7 +117,7 @@ class Pdj:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def processes(self) -> list[int]:
-        """Every living process that was started under this state directory."""
+        """All living processes that were started with this state directory."""
         mark = f"PADDLEJOB_STATE={self.state}".encode()
         return [pid for pid, environment in environments() if mark in environment]
 
@@ -114,13 +125,13 @@ class Pdj:
         wait(lambda: not self.processes(), lambda: f"no process: {self.processes()} live")
 
     def close(self) -> None:
-        """End what a test left running on purpose, or by failing."""
+        """End what a test has left running."""
         for started in self._started:
             if started.poll() is None:
                 started.kill()
             started.communicate()
         for folder in list(self.store.folders()):
-            if folder.hosted:
+            if folder.has_runner:
                 self("delete", folder.key[1], "-n", folder.key[0])
         ends = time.monotonic() + 10
         while self.processes() and time.monotonic() < ends:

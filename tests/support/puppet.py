@@ -1,4 +1,4 @@
-"""A program that does what a story says: it writes down what it sees, then waits for the word to end.
+"""A program that a story controls: it writes its environment to a file, then waits for another file to end.
 
 Run as: python puppet.py DIRECTORY, in a pod whose environment has STORY_POD and STORY_UID.
 """
@@ -14,9 +14,9 @@ me = f"{os.environ['STORY_POD']}.{os.environ['STORY_UID']}"
 seen = strings / f"{me}.json"
 (strings / f".{me}").write_text(json.dumps(dict(os.environ)))
 (strings / f".{me}").rename(seen)
-word = strings / f"{me}.end"
-while not word.exists():
+order = strings / f"{me}.end"
+while not order.exists():
     time.sleep(0.05)
-ending = json.loads(word.read_text())
+ending = json.loads(order.read_text())
 print(ending["message"], flush=True)
 sys.exit(ending["code"])

@@ -24,9 +24,10 @@ ARROWS = {
     "kube": {"errors"},
     "objects": {"kube", "plan", "api", "contract"},
     "operator": {"objects", "kube", "engine", "plan", "api", "contract", "errors"},
-    "local": {"engine", "plan", "api", "contract", "errors"},
+    "locks": set[str](),
+    "local": {"engine", "plan", "api", "contract", "errors", "locks"},
     "launch": set[str](),
-    "data": {"errors"},
+    "data": {"errors", "locks"},
     "cloud": {"errors"},
 }
 """What each package may import. cli may import all of them; examples are programs of their own."""

@@ -14,7 +14,7 @@ import pytest
 
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.images import argv, find_image
-from testbed.productimages import TRAINING, Training
+from testbed.images.productimages import TRAINING, Training
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "src" / "paddlejob" / "examples"

@@ -1,18 +1,20 @@
-"""The Backend over processes: jobs come from the store, pods from a kubelet for each job."""
+"""The Backend over processes on this machine: reads and writes the objects of jobs; the kubelet ends pods."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import time
+import uuid
 from collections.abc import Callable
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Status
 from paddlejob.engine.backend import Key, Outdated, View
-from paddlejob.local.changes import mark_for_deletion
+from paddlejob.local.changes import mark_for_deletion, remove_finalizer
+from paddlejob.local.files import DISK_FULL
 from paddlejob.local.kubelet import Kubelet
-from paddlejob.local.store import at_rest
+from paddlejob.local.objects import JobObjects
+from paddlejob.local.pod import Manifest, new_pod
 from paddlejob.plan import (
     Action,
     Create,
@@ -28,86 +30,92 @@ from paddlejob.plan import (
     times,
 )
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-
 
 class LocalBackend:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.kubelets: dict[Key, Kubelet] = {}
-        self.keeps_ended = False
-        """Somebody looks on and wants to know how the job ended, however short its time to live is."""
+        self.keep_finished = False
+        """A command waits for the result: finished jobs stay, however short their time to live is."""
         self._clock = clock
 
     async def observe(self, key: Key) -> View | None:
         kubelet = self.kubelets.get(key)
-        job = kubelet.folder.job() if kubelet else None
+        job = kubelet.objects.folder.job() if kubelet else None
         if kubelet is None or job is None:
             return None
-        if not at_rest(job):
-            job = _at_its_ports(job, kubelet)
-        kubelet.place(job)
-        return View(job, _world(job, kubelet))
+        return View(_with_port(job, kubelet.objects), _world(job, kubelet.objects))
 
     async def report(self, job: PaddleJob, status: Status) -> None:
-        folder = self._kubelet(job).folder
+        folder = self._kubelet(job).objects.folder
         document = folder.document()
         if document is None or document["metadata"]["generation"] != job.metadata.generation:
             raise Outdated
-        await _with_patience(lambda: folder.write_status(status))
+        await _retry_while_disk_is_full(lambda: folder.write_status(status))
 
     async def perform(self, job: PaddleJob, action: Action) -> None:
         kubelet = self._kubelet(job)
+        objects = kubelet.objects
         match action:
             case Create(Kind.POD, _, manifest):
-                kubelet.create(job, manifest)
+                self._create_pod(objects, manifest)
             case Create(Kind.ENVIRONMENT, name, manifest):
-                kubelet.publish(name, _attempt(name), manifest["data"])
+                objects.publish(_attempt(name), name, manifest["data"])
             case Create(Kind.SERVICE, name):
-                kubelet.services.add(name)
+                objects.services.add(name)
             case Delete(Kind.POD, name, uid, _, force):
                 kubelet.delete(name, uid, force)
             case Delete(Kind.ENVIRONMENT, name):
-                kubelet.environments.pop(_attempt(name), None)
+                objects.unpublish(_attempt(name))
             case Delete(Kind.SERVICE, name):
-                kubelet.services.discard(name)
+                objects.services.discard(name)
             case Wake(pod, times_, at):
-                if pod.name in kubelet.pods:
-                    kubelet.pods[pod.name].change(woken=times_, woken_at=at)
+                if pod.name in objects.pods:
+                    objects.pods[pod.name].change(woken=times_, woken_at=at)
             case Stop(pod):
                 kubelet.stop(pod.name, pod.uid)
             case RecordEvent():
-                self._announce(kubelet, action)
+                self._record_event(objects, action)
             case DropFinalizer(name):
-                _drop_finalizer(kubelet, name)
+                remove_finalizer(objects.folder, name)
             case DeleteJob():
-                if not self.keeps_ended:
-                    mark_for_deletion(kubelet.folder, self._clock())
+                if not self.keep_finished:
+                    mark_for_deletion(objects.folder, self._clock())
 
     def _kubelet(self, job: PaddleJob) -> Kubelet:
         return self.kubelets[(job.namespace, job.name)]
 
-    def _announce(self, kubelet: Kubelet, said: RecordEvent) -> None:
-        event = {"time": times.format(self._clock()), "reason": said.reason, "message": said.message}
+    def _create_pod(self, objects: JobObjects, manifest: Manifest) -> None:
+        """The scheduler binds it later. Without a port its environment would be wrong: look at the job again."""
+        if objects.allocation.port is None:
+            raise Outdated
+        uid = str(uuid.uuid4())
+        objects.add(new_pod(objects.key, uid, manifest, objects.folder.path / "pods" / uid, self._clock()))
+
+    def _record_event(self, objects: JobObjects, action: RecordEvent) -> None:
+        event = {"time": times.format(self._clock()), "reason": action.reason, "message": action.message}
         try:
-            kubelet.folder.add_event(event | ({"warning": True} if said.warning else {}))
+            objects.folder.add_event(event | ({"warning": True} if action.warning else {}))
         except OSError as error:
-            if error.errno not in FULL:
+            if error.errno not in DISK_FULL:
                 raise
 
 
-def _at_its_ports(job: PaddleJob, kubelet: Kubelet) -> PaddleJob:
-    """The planner is told where pods listen here; what the user wrote down stays as it is."""
-    annotations = {**job.metadata.annotations, contract.ANNOTATION_PORT: str(kubelet.share.first_port)}
+def _with_port(job: PaddleJob, objects: JobObjects) -> PaddleJob:
+    """The job as the planner sees it, with the port that is reserved for it; the stored job does not change."""
+    if objects.allocation.port is None:
+        return job
+    annotations = {**job.metadata.annotations, contract.ANNOTATION_PORT: str(objects.allocation.port)}
     return job.model_copy(update={"metadata": job.metadata.model_copy(update={"annotations": annotations})})
 
 
-def _world(job: PaddleJob, kubelet: Kubelet) -> World:
-    """Pod groups are always admitted: a job is placed here as a whole or not at all."""
+def _world(job: PaddleJob, objects: JobObjects) -> World:
+    """Pod groups are always admitted: the scheduler binds a job as a whole or not at all."""
     return World(
-        pods=tuple(pod.seen for pod in kubelet.pods.values()),
-        environments=dict.fromkeys(kubelet.environments, ""),
-        services=dict.fromkeys(kubelet.services, ""),
+        pods=tuple(pod.seen for pod in objects.pods.values()),
+        environments=dict.fromkeys(objects.environments, ""),
+        services=dict.fromkeys(objects.services, ""),
         pod_groups=(PodGroup(job.name, "", ours=False, phase="Running"),),
+        stop_when_finished=True,
     )
 
 
@@ -115,22 +123,12 @@ def _attempt(name: str) -> int:
     return int(name.rsplit("-", 1)[-1])
 
 
-def _drop_finalizer(kubelet: Kubelet, name: str) -> None:
-    with kubelet.folder.changing():
-        document = kubelet.folder.document()
-        if document:
-            metadata = document["metadata"]
-            left = [one for one in metadata.get("finalizers") or [] if one != name]
-            kubelet.folder.write_document({**document, "metadata": {**metadata, "finalizers": left}})
-
-
-async def _with_patience(write: Callable[[], None], tries: int = 5) -> None:
-    """A full disk may have room again in a moment."""
+async def _retry_while_disk_is_full(write: Callable[[], None], tries: int = 5) -> None:
     for left in range(tries, 0, -1):
         try:
             write()
             return
         except OSError as error:
-            if error.errno not in FULL or left == 1:
+            if error.errno not in DISK_FULL or left == 1:
                 raise
         await asyncio.sleep(0.2)

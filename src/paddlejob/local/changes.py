@@ -1,4 +1,4 @@
-"""Changing a job that exists: checked as the API server would, and noticed by whoever runs the job."""
+"""Changes to a stored job, checked as the API server would; the runner of the job notices them."""
 
 from __future__ import annotations
 
@@ -29,5 +29,16 @@ def mark_for_deletion(folder: JobFolder, now: float) -> None:
     with folder.changing():
         document = folder.document()
         if document and not document["metadata"].get("deletionTimestamp"):
-            metadata = {**document["metadata"], "deletionTimestamp": times.format(now)}
-            folder.write_document({**document, "metadata": metadata})
+            _write_metadata(folder, document, deletionTimestamp=times.format(now))
+
+
+def remove_finalizer(folder: JobFolder, name: str) -> None:
+    with folder.changing():
+        document = folder.document()
+        if document:
+            kept = [one for one in document["metadata"].get("finalizers") or [] if one != name]
+            _write_metadata(folder, document, finalizers=kept)
+
+
+def _write_metadata(folder: JobFolder, document: Document, **changes: Any) -> None:
+    folder.write_document({**document, "metadata": {**document["metadata"], **changes}})

@@ -1,7 +1,8 @@
-"""Reading the logs of a job's pods: whole, from near their end, or as they grow, over restarts too."""
+"""Reads the logs of a job's pods: whole, their tail, or as they grow, also across restarts."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from paddlejob.local.store import JobFolder, at_rest
 
 PIECE = 1 << 20
 PAUSE = 0.15
+TAIL_BYTES = 2048
+ENVIRONMENT_DUMP = re.compile(r"\benv:? ?\{.*", re.MULTILINE)
 
 
 class Choice(Protocol):
@@ -30,7 +33,7 @@ class Choice(Protocol):
 
 
 def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
-    """With more than one log, every line is preceded by the role and index of its pod."""
+    """With more than one log, every line is prefixed with the role and index of its pod."""
     reading: dict[Path, _Log] = {}
     while True:
         over = _is_over(folder)
@@ -45,12 +48,12 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
     for log in reading.values():
         yield log.rest(prefixed=len(reading) > 1)
     if not reading and not choice.follow:
-        raise BadInput(f"job {folder.key[1]} has no such log; `pdj get {folder.key[1]}` lists its replicas")
+        raise BadInput(f"job {folder.key[1]} has no such log; list its replicas with `pdj get {folder.key[1]}`")
 
 
 def _is_over(folder: JobFolder) -> bool:
     job = folder.job()
-    return job is None or at_rest(job) or not folder.hosted
+    return job is None or at_rest(job) or not folder.has_runner
 
 
 def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
@@ -81,7 +84,7 @@ class _Log:
             yield self._marked(piece) if prefixed else piece
 
     def rest(self, prefixed: bool) -> bytes:
-        """A last line that was never ended."""
+        """A last line without a newline."""
         left, self._unfinished = self._unfinished, b""
         return b"[%s] %s\n" % (self._title, left) if left and prefixed else b""
 
@@ -91,20 +94,37 @@ class _Log:
 
 
 def _start_of_tail(path: Path, lines: int) -> int:
-    """Where the last so many lines begin, read from the end."""
+    """The offset at which the last `lines` lines begin, searched from the end."""
     with path.open("rb") as file:
-        place = file.seek(0, 2)
+        offset = file.seek(0, 2)
         left = lines + 1
-        while place > 0:
-            step = min(place, 64 * 1024)
-            place -= step
-            file.seek(place)
+        while offset > 0:
+            step = min(offset, 64 * 1024)
+            offset -= step
+            file.seek(offset)
             block = file.read(step)
             count = block.count(b"\n")
             if count >= left:
                 for _ in range(left):
                     cut = block.rfind(b"\n")
                     block = block[:cut]
-                return place + cut + 1
+                return offset + cut + 1
             left -= count
         return 0
+
+
+def log_tail(log: Path) -> str:
+    """The end of a log, from the beginning of a line."""
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            tail = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return without_environment((tail.partition("\n")[2] or tail if size > TAIL_BYTES else tail).strip())
+
+
+def without_environment(text: str) -> str:
+    """Paddle's launcher prints the whole environment when a program fails; secrets in it stay in the log."""
+    return ENVIRONMENT_DUMP.sub("env {...}", text)

@@ -1,4 +1,4 @@
-"""How a user wants a file to be run on this machine: what its images and claims stand for, and which Python runs it."""
+"""How a user wants a job to run on this machine: directories for its images and claims, and the Python to use."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any, Self
 @dataclass(frozen=True)
 class RunOptions:
     folder: str = ""
-    """Where the job file lies: an image that nobody knows stands for this directory."""
+    """The directory of the job file; an unknown image runs the code in it."""
     images: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By name: `directory`, and perhaps `command` and `workdir`."""
+    """By name: `directory`, and optionally `command` and `workdir`."""
     volumes: dict[str, str] = field(default_factory=dict)
-    """By claim, by server:path of an nfs, or by a path of this machine: a directory."""
+    """Directories, by claim, by server:path of an NFS volume, or by a path of this machine."""
     python: str = ""
     overcommit: bool = False
-    """Run even if the job asks for more than this machine has."""
+    """Run even if the job requests more than this machine has."""
     objects: tuple[dict[str, Any], ...] = ()
-    """ConfigMaps, Secrets, volumes and claims that stood in the same file."""
+    """ConfigMaps, Secrets, volumes and claims of the same file."""
 
     @property
     def interpreter(self) -> str:
-        """The user's own Python: that of an active virtual environment, else the one that runs pdj."""
+        """The Python of the option, else of the active virtual environment, else the one that runs pdj."""
         active = os.environ.get("VIRTUAL_ENV")
         if self.python or not active:
             return self.python or sys.executable
         return str(Path(active, "bin", "python"))
 
     @property
-    def places(self) -> dict[str, str]:
-        """Paths of this machine that other directories stand for, as hostPath and in the programs' eyes."""
+    def host_paths(self) -> dict[str, str]:
+        """Paths of this machine that are replaced by other directories, in hostPath volumes and inside pods."""
         return {name: directory for name, directory in self.volumes.items() if name.startswith("/")}
 
     def object(self, kind: str, name: str) -> dict[str, Any] | None:

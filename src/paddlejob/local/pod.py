@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ from paddlejob import contract
 from paddlejob.api.template import training_container
 from paddlejob.api.types import Role
 from paddlejob.engine.backend import Key
-from paddlejob.local.machine.resources import amount
+from paddlejob.local.machine.resources import limits, parse_quantity
+from paddlejob.local.records import PodRecord
 from paddlejob.local.runtime.volumes import Source
-from paddlejob.plan import Pod, PodPhase, times
+from paddlejob.plan import Pod, times
 
 DEFAULT_GRACE = 30.0
-LAST_WORDS = 2048
-ENVIRONMENT_DUMP = re.compile(r"\benv:? ?\{.*", re.MULTILINE)
 Manifest = dict[str, Any]
 
 
@@ -25,9 +23,14 @@ Manifest = dict[str, Any]
 class LocalPod:
     key: Key
     seen: Pod
+    """What the planner sees."""
     manifest: Manifest
     own: Path
-    """Files of this pod alone; they go with it."""
+    """Files of this pod alone; they are removed with it."""
+    gpus: list[str] | None = None
+    """None on a machine without GPUs."""
+    prepared: bool = False
+    """The kubelet has prepared its volumes, or tried to."""
     sources: dict[str, Source] = field(default_factory=dict)
     alive: dict[str, int] = field(default_factory=dict)
     """Containers that are started and not gone: the process number of their first process, or 0."""
@@ -36,7 +39,7 @@ class LocalPod:
     ended: float | None = None
     over_memory: bool = False
     stopped: bool = False
-    """Ended by us."""
+    """Terminated on request, not by its own program."""
     removed: bool = False
 
     @property
@@ -48,7 +51,7 @@ class LocalPod:
         return self.manifest["spec"].get("initContainers") or []
 
     @property
-    def initialising(self) -> bool:
+    def initializing(self) -> bool:
         return self.inits_done < len(self.init_containers)
 
     @property
@@ -58,42 +61,40 @@ class LocalPod:
 
     @property
     def memory_limit(self) -> float | None:
-        """What all containers together may use, where each has a limit."""
-        limits = [
-            ((container.get("resources") or {}).get("limits") or {}).get("memory")
-            for container in self.manifest["spec"]["containers"]
-        ]
-        return sum(amount(limit) for limit in limits if limit) if all(limits) else None
+        """What all containers together may use, if each has a limit."""
+        given = [limits(container).get("memory") for container in self.manifest["spec"]["containers"]]
+        return sum(parse_quantity(limit) for limit in given if limit) if all(given) else None
 
     def change(self, **changes: Any) -> None:
         self.seen = replace(self.seen, **changes)
 
-    def record(self, log: Path) -> dict[str, Any]:
+    def record(self, log: Path) -> PodRecord:
         """For other commands."""
-        return {
-            "name": self.seen.name,
-            "uid": self.seen.uid,
-            "removed": self.removed,
-            "role": self.seen.role,
-            "index": self.seen.index,
-            "attempt": self.seen.attempt,
-            "state": self._state(),
-            "address": self.seen.address,
-            "exitCode": self.seen.exit_code,
-            "reason": self.seen.reason,
-            "message": self.seen.message,
-            "pid": self.alive.get(self.main["name"], 0),
-            "started": self.started and times.format(self.started),
-            "ended": self.ended and times.format(self.ended),
-            "log": str(log),
-        }
+        return PodRecord(
+            name=self.seen.name,
+            uid=self.seen.uid,
+            role=self.seen.role,
+            index=self.seen.index,
+            attempt=self.seen.attempt,
+            state=self._state(),
+            address=self.seen.address,
+            exit_code=self.seen.exit_code,
+            reason=self.seen.reason,
+            message=self.seen.message,
+            pid=self.alive.get(self.main["name"], 0),
+            started=times.format(self.started) if self.started else "",
+            ended=times.format(self.ended) if self.ended else "",
+            log=str(log),
+            removed=self.removed,
+        )
 
     def _state(self) -> str:
-        stopped_by_us = self.stopped and (not self.seen.ended or self.seen.stopping)
-        return "Stopped" if stopped_by_us and not self.alive else self.seen.phase
+        stopped = self.stopped and (not self.seen.ended or self.seen.stopping)
+        return "Stopped" if stopped and not self.alive else self.seen.phase
 
 
 def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> LocalPod:
+    """A pending pod, as the API server creates it from a manifest."""
     labels = manifest["metadata"]["labels"]
     seen = Pod(
         name=manifest["metadata"]["name"],
@@ -105,24 +106,3 @@ def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> Lo
         build=manifest["metadata"]["annotations"][contract.ANNOTATION_BUILD],
     )
     return LocalPod(key, seen, manifest, own)
-
-
-def ended_phase(code: int) -> PodPhase:
-    return PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED
-
-
-def last_words(log: Path) -> str:
-    """The end of a log, from the beginning of a line."""
-    try:
-        with log.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - LAST_WORDS))
-            tail = file.read().decode(errors="replace")
-    except OSError:
-        return ""
-    return without_environment((tail.partition("\n")[2] or tail if size > LAST_WORDS else tail).strip())
-
-
-def without_environment(text: str) -> str:
-    """Paddle's launcher prints the whole environment when a program fails; what is secret in it stays where it is."""
-    return ENVIRONMENT_DUMP.sub("env {...}", text)

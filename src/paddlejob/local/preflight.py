@@ -1,4 +1,4 @@
-"""Before a job starts: what of it this machine cannot do, and what it does in another way."""
+"""Checks before a run: what this machine cannot do for a job, and what it does differently from a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from paddlejob.api.types import PaddleJob
 from paddlejob.errors import PaddleJobError
-from paddlejob.local.machine.resources import Machine, is_accelerator, of_job, written
+from paddlejob.local.machine.resources import Machine, format_quantity, is_accelerator, of_job
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
@@ -25,132 +25,131 @@ ON_CPU = "train on the CPU with --cpu"
 
 
 @dataclass
-class Survey:
-    rejections: list[str] = field(default_factory=list)
-    """Sentences: what is in the way, and what to change."""
+class PreflightResult:
+    errors: list[str] = field(default_factory=list)
+    """Why the job cannot run here, each with the remedy."""
     notes: list[str] = field(default_factory=list)
-    """What is done in another way than on a cluster; each is said once."""
+    """What is done differently from a cluster; each once."""
 
 
-def survey(
+def preflight(
     job: PaddleJob, options: RunOptions, store: Store, machine: Machine, isolated: bool, why_not: str = ""
-) -> Survey:
-    found = Survey()
-    found.rejections += _too_much(job, options, machine)
+) -> PreflightResult:
+    found = PreflightResult()
+    found.errors += _insufficient(job, options, machine)
     for role, spec in job.spec.roles.items():
         pod = spec.template["spec"]
-        found.rejections += [f"spec.{role}.template: {words}" for words in _unreachable_nodes(pod, machine)]
+        found.errors += [f"spec.{role}.template: {error}" for error in _unmatched_nodes(pod, machine)]
         for container in _containers(pod):
-            _look_at_image(container, pod, options, found)
-        _look_at_volumes(pod, job.namespace, options, store, found)
+            _check_image(container, pod, options, found)
+        _check_volumes(pod, job.namespace, options, store, found)
         if not isolated:
-            _look_at_mounts(pod, why_not, found)
-            found.rejections += [_no_mount(place, why_not) for place in options.places]
+            _check_mounts(pod, why_not, found)
+            found.errors += [_no_mount(path, why_not) for path in options.host_paths]
     if _needs_paddle(job, options) and not has_paddle(options.interpreter):
-        found.rejections.append(
+        found.errors.append(
             f"PaddlePaddle is not installed for {options.interpreter}; install it "
-            "(pip install 'paddlejob[paddle]'), or name another Python with --python"
+            "(pip install 'paddlejob[paddle]'), or choose another Python with --python"
         )
-    found.rejections = list(dict.fromkeys(found.rejections))
+    found.errors = list(dict.fromkeys(found.errors))
     found.notes = list(dict.fromkeys(note for note in found.notes if note))
     return found
 
 
-def _too_much(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
-    for resource, asked in of_job(job.spec).items():
-        there = machine.has(resource)
-        if there is None or asked <= there:
+def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
+    for resource, requested in of_job(job.spec).items():
+        capacity = machine.capacity(resource)
+        if capacity is None or requested <= capacity:
             continue
+        amounts = (
+            f"insufficient {resource}: the job requests {format_quantity(resource, requested)} and this machine has "
+            f"{format_quantity(resource, capacity) if capacity else 'none'}"
+        )
         if is_accelerator(resource):
-            has = f"{there:g}" if there else "none"
-            yield f"the job asks for {asked:g} of {resource}, and this machine has {has}; {ON_CPU}"
+            yield f"{amounts}; {ON_CPU}"
         elif not options.overcommit:
-            yield (
-                f"the job asks for {written(resource, asked)} of {resource}, and this machine has "
-                f"{written(resource, there)}: it can never start; lower requests or replicas, or run it all the same "
-                "with --overcommit"
-            )
+            yield f"{amounts}; lower requests or replicas, or run it anyway with --overcommit"
 
 
-def _unreachable_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:
+def _unmatched_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:
     for name, value in (pod.get("nodeSelector") or {}).items():
         if machine.labels.get(name) != value:
-            yield f"nodeSelector asks for a node with {name}={value}, and this machine is none; remove it, or {ON_CPU}"
+            yield f"nodeSelector {name}={value} does not match this machine; remove it, or {ON_CPU}"
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     if affinity.get("requiredDuringSchedulingIgnoredDuringExecution"):
-        yield f"nodeAffinity requires certain nodes, and there is one machine only; remove it, or {ON_CPU}"
+        yield f"required nodeAffinity is not supported on one machine; remove it, or {ON_CPU}"
 
 
 def _containers(pod: Manifest) -> list[Manifest]:
     return [*(pod.get("initContainers") or []), *pod["containers"]]
 
 
-def _look_at_image(container: Manifest, pod: Manifest, options: RunOptions, found: Survey) -> None:
+def _check_image(container: Manifest, pod: Manifest, options: RunOptions, found: PreflightResult) -> None:
     try:
         image = find_image(container.get("image") or "", options)
         found.notes.append(image.note)
         missing = _missing_program(container, image, argv(container, options))
         if missing and not pod.get("initContainers"):
-            found.rejections.append(missing)
+            found.errors.append(missing)
     except PaddleJobError as error:
-        found.rejections.append(str(error))
+        found.errors.append(str(error))
 
 
 def _missing_program(container: Manifest, image: Image, command: list[str]) -> str:
-    """A script that Python would not find. What a volume would bring is not known yet."""
+    """A script that Python would not find. The content of volumes is not known yet."""
     script = _script(command)
     if not script or container.get("workingDir") or container.get("volumeMounts"):
         return ""
     if image.directory is None or (image.directory / script).exists():
         return ""
     return (
-        f"there is no {script} in {image.directory}, which stands in for image {container.get('image')}; put it there, "
-        "or name another directory with --image NAME=DIR"
+        f"there is no {script} in {image.directory}, where the code of image {container.get('image')} is run from; "
+        "put it there, or choose another directory with --image NAME=DIR"
     )
 
 
 def _script(command: list[str]) -> str:
-    """The file that a Python is told to run, itself or by Paddle's launcher."""
-    words = command[1:] if Path(command[0]).name.startswith("python") else []
-    if "-c" in words or ("-m" in words and LAUNCHER not in words):
+    """The file that a Python command line runs, directly or through Paddle's launcher."""
+    arguments = command[1:] if Path(command[0]).name.startswith("python") else []
+    if "-c" in arguments or ("-m" in arguments and LAUNCHER not in arguments):
         return ""
-    return next((word for word in words if word.endswith(".py")), "")
+    return next((argument for argument in arguments if argument.endswith(".py")), "")
 
 
-def _look_at_volumes(pod: Manifest, namespace: str, options: RunOptions, store: Store, found: Survey) -> None:
+def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: Store, found: PreflightResult) -> None:
     for volume in pod.get("volumes") or []:
         try:
             found.notes.append(find_source(volume, namespace, Path(), options, store).note)
         except PaddleJobError as error:
-            found.rejections.append(str(error))
+            found.errors.append(str(error))
 
 
-def _look_at_mounts(pod: Manifest, why_not: str, found: Survey) -> None:
+def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:
     for container in _containers(pod):
         for mount in container.get("volumeMounts") or []:
             if mount["mountPath"].rstrip("/") == SHARED_MEMORY:
-                found.notes.append(f"{SHARED_MEMORY} is the machine's own: no mount namespace here ({why_not})")
+                found.notes.append(f"{SHARED_MEMORY} is shared with the machine: no mount namespaces here ({why_not}).")
             else:
-                found.rejections.append(_no_mount(f"mountPath {mount['mountPath']}", why_not))
+                found.errors.append(_no_mount(f"mountPath {mount['mountPath']}", why_not))
 
 
-def _no_mount(place: str, why_not: str) -> str:
+def _no_mount(path: str, why_not: str) -> str:
     return (
-        f"{place} cannot be mounted: this machine permits no mount namespace "
-        f"({why_not}); run as root, permit user namespaces, or use the directory itself instead of a mount"
+        f"{path} cannot be mounted: mount namespaces are not permitted here ({why_not}); run as root, permit user "
+        "namespaces, or use the directory itself instead of a mount"
     )
 
 
 def _needs_paddle(job: PaddleJob, options: RunOptions) -> bool:
-    """Whether it is known in advance: an example of ours, or Paddle's launcher."""
+    """Whether the job runs one of our examples or Paddle's launcher, which need it for sure."""
     for spec in job.spec.roles.values():
         for container in spec.template["spec"]["containers"]:
-            words = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
+            command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
             try:
                 bundled = find_image(container.get("image") or "", options).bundled
             except PaddleJobError:
                 continue
-            if (bundled and (not words or "train" in words)) or "paddle.distributed" in words:
+            if (bundled and (not command or "train" in command)) or "paddle.distributed" in command:
                 return True
     return False
 
@@ -166,17 +165,17 @@ def has_paddle(interpreter: str) -> bool:
 
 
 def on_the_cpu(document: Manifest) -> tuple[Manifest, list[str]]:
-    """The job without accelerators and without what chooses a node, and what was left out."""
+    """The job without accelerators, node selectors and node affinity, and a list of what was removed."""
     changed = copy.deepcopy(document)
-    left_out: list[str] = []
+    removed: list[str] = []
     for role in ("ps", "worker", "heter"):
         pod = (changed["spec"].get(role) or {}).get("template", {}).get("spec") or {}
         for container in pod.get("containers") or []:
             for side in (container.get("resources") or {}).values():
                 for resource in [name for name in side if is_accelerator(name)] if isinstance(side, dict) else []:
-                    left_out.append(f"{role}: {resource} {side.pop(resource)}")
+                    removed.append(f"{role}: {resource} {side.pop(resource)}")
         if pod.pop("nodeSelector", None):
-            left_out.append(f"{role}: nodeSelector")
+            removed.append(f"{role}: nodeSelector")
         if (pod.get("affinity") or {}).pop("nodeAffinity", None):
-            left_out.append(f"{role}: nodeAffinity")
-    return changed, left_out
+            removed.append(f"{role}: nodeAffinity")
+    return changed, removed

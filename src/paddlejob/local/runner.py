@@ -1,6 +1,6 @@
-"""The process that runs jobs for a command. It lives while a job of its own is under way, and no longer.
+"""The process that runs jobs for a command. It lives while one of its jobs is not at rest, and no longer.
 
-Attached, it ends its jobs when the command goes away, however that happens; detached, it stays.
+Attached, it suspends its jobs when the command ends, however that happens; detached, it runs on.
 """
 
 from __future__ import annotations
@@ -15,30 +15,32 @@ from dataclasses import dataclass
 
 from paddlejob.engine.backend import Key
 from paddlejob.local.engine import LocalEngine
-from paddlejob.local.files import LifeLock
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.store import JobFolder, Store
+from paddlejob.locks import ProcessLock
 
-INTERRUPT, END_AT_ONCE = b".", b"!"
-A_MOMENT = 0.1
-Held = list[tuple[JobFolder, LifeLock]]
+INTERRUPT, KILL = b".", b"!"
+PAUSE = 0.1
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+Held = list[tuple[JobFolder, ProcessLock]]
 
 
 @dataclass
 class AttachedRunner:
     pid: int
-    _line: int
+    _pipe: int
 
     def interrupt(self) -> None:
-        """The jobs are suspended, their processes asked to end."""
-        self._say(INTERRUPT)
+        """Suspend the jobs and terminate their processes."""
+        self._send(INTERRUPT)
 
-    def end_at_once(self) -> None:
-        self._say(END_AT_ONCE)
+    def kill(self) -> None:
+        """Kill all processes now."""
+        self._send(KILL)
 
-    def _say(self, word: bytes) -> None:
+    def _send(self, command: bytes) -> None:
         with suppress(BrokenPipeError):
-            os.write(self._line, word)
+            os.write(self._pipe, command)
 
     @property
     def alive(self) -> bool:
@@ -49,32 +51,32 @@ class AttachedRunner:
 
 
 def start_attached(store: Store, held: Held, machine: Machine | None = None) -> AttachedRunner:
-    """Fork a host. It hears from us through a pipe, and that the pipe ends when we do."""
-    back, line = os.pipe()
+    """Fork a runner. It gets commands through a pipe, whose end tells it that this process has ended."""
+    commands, pipe = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(line)
-        _be_host(lambda: run_jobs(store, held, back, machine), held[0][0])
-    os.close(back)
+        os.close(pipe)
+        _become_runner(lambda: run_jobs(store, held, commands, machine), held[0][0])
+    os.close(commands)
     for _, lock in held:
         lock.release()
-    return AttachedRunner(pid, line)
+    return AttachedRunner(pid, pipe)
 
 
 def start_detached(store: Store, held: Held, machine: Machine | None = None) -> None:
-    """Fork twice, so that the host has no parent that waits for it."""
+    """Fork twice, so that the runner is no child of this process."""
     middle = os.fork()
     if middle == 0:
         os.setsid()
         if os.fork() != 0:
             os._exit(0)
-        _be_host(lambda: run_jobs(store, held, -1, machine), held[0][0])
+        _become_runner(lambda: run_jobs(store, held, -1, machine), held[0][0])
     os.waitpid(middle, 0)
     for _, lock in held:
         lock.release()
 
 
-def _be_host(run: Callable[[], object], folder: JobFolder) -> None:
+def _become_runner(run: Callable[[], object], folder: JobFolder) -> None:
     code = 1
     try:
         if os.getsid(0) != os.getpid():
@@ -84,8 +86,9 @@ def _be_host(run: Callable[[], object], folder: JobFolder) -> None:
         for descriptor, standard in ((nothing, 0), (log, 1), (log, 2)):
             os.dup2(descriptor, standard)
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGINT, *SIGNALS):
+            if not _is_ignored(number):
+                signal.signal(number, signal.SIG_DFL)
         run()
         code = 0
     except BaseException:
@@ -97,45 +100,52 @@ def _be_host(run: Callable[[], object], folder: JobFolder) -> None:
         os._exit(code)
 
 
-def run_jobs(store: Store, held: Held, line: int, machine: Machine | None) -> None:
-    asyncio.run(_run_jobs(store, held, line, machine))
+def _is_ignored(number: int) -> bool:
+    """As `nohup` sets it; such a signal stays ignored."""
+    return signal.getsignal(number) is signal.SIG_IGN
 
 
-async def _run_jobs(store: Store, held: Held, line: int, machine: Machine | None) -> None:
+def run_jobs(store: Store, held: Held, commands: int, machine: Machine | None) -> None:
+    asyncio.run(_run_jobs(store, held, commands, machine))
+
+
+async def _run_jobs(store: Store, held: Held, commands: int, machine: Machine | None) -> None:
     loop = asyncio.get_running_loop()
-    now = asyncio.Event()
+    killed = asyncio.Event()
     async with LocalEngine(store, machine) as engine:
         for folder, lock in held:
             engine.adopt(folder, lock)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, engine.interrupt, f"its engine got {signal.Signals(number).name}")
-        if line >= 0:
-            engine.keep_ended_jobs()
-            loop.add_reader(line, _hear_command, line, engine, now)
+        for number in SIGNALS:
+            if not _is_ignored(number):
+                name = signal.Signals(number).name
+                loop.add_signal_handler(number, engine.interrupt, f"the engine of the job received {name}")
+        if commands >= 0:
+            engine.keep_finished_jobs()
+            loop.add_reader(commands, _on_command, commands, engine, killed)
         keys = [folder.key for folder, _ in held]
-        ends = (_all_rest(engine, keys), now.wait(), engine.lost.wait())
+        ends = (_all_rest(engine, keys), killed.wait(), engine.lost.wait())
         waits: list[asyncio.Task[object]] = [asyncio.create_task(end) for end in ends]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
 
 
-def _hear_command(line: int, engine: LocalEngine, now: asyncio.Event) -> None:
-    said = os.read(line, 16)
-    if END_AT_ONCE in said:
-        now.set()
-    elif said:
-        engine.interrupt("pdj run was interrupted; `pdj resume` lets the job go on")
+def _on_command(commands: int, engine: LocalEngine, killed: asyncio.Event) -> None:
+    received = os.read(commands, 16)
+    if KILL in received:
+        killed.set()
+    elif received:
+        engine.interrupt("pdj run was interrupted; continue the job with `pdj resume`")
     else:
-        asyncio.get_running_loop().remove_reader(line)
-        engine.interrupt("pdj run was killed; its processes were ended, and `pdj resume` lets the job go on")
+        asyncio.get_running_loop().remove_reader(commands)
+        engine.interrupt("pdj run was killed, and the processes of the job ended; continue it with `pdj resume`")
 
 
 async def _all_rest(engine: LocalEngine, keys: list[Key]) -> None:
-    """Until no job is under way; a job that was resumed at the last moment is seen through."""
+    """Wait until all jobs are at rest, also one that is resumed at the last moment."""
     while True:
         for key in keys:
             await engine.rest(key)
-        if engine.let_go_of_resting(keys):
+        if engine.release_jobs_at_rest(keys):
             return
-        await asyncio.sleep(A_MOMENT)
+        await asyncio.sleep(PAUSE)

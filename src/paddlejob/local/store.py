@@ -1,4 +1,4 @@
-"""What is known of the jobs on this machine, as files: it survives a crash, and every command sees the same."""
+"""The jobs on this machine, stored as files: they survive a crash, and every command sees the same."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from typing import Any
 from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
-from paddlejob.local.files import LifeLock, is_held, locked, read_json, write_json
+from paddlejob.local.files import read_json, write_json
 from paddlejob.local.options import RunOptions
+from paddlejob.local.records import PodRecord
+from paddlejob.locks import ProcessLock, is_locked, locked
 from paddlejob.plan import times
 
 Document = dict[str, Any]
+RUNNER_LOCK = "host.lock"
 
 
 def state_directory() -> Path:
@@ -38,7 +41,7 @@ class JobFolder:
         self._cached: tuple[int, int, Document] | None = None
 
     def document(self) -> Document | None:
-        """The job without its status. Read again only when it was changed."""
+        """The job without its status; the file is read again only after a change."""
         path = self.path / "job.json"
         try:
             stat = path.stat()
@@ -60,8 +63,8 @@ class JobFolder:
     def options(self) -> RunOptions:
         return RunOptions.from_json(read_json(self.path / "run.json"))
 
-    def pods(self) -> list[dict[str, Any]]:
-        return read_json(self.path / "pods.json") or []
+    def pods(self) -> list[PodRecord]:
+        return [PodRecord.from_json(stored) for stored in read_json(self.path / "pods.json") or []]
 
     def events(self) -> list[dict[str, Any]]:
         try:
@@ -77,8 +80,8 @@ class JobFolder:
     def write_status(self, status: Status) -> None:
         write_json(self.path / "status.json", status.model_dump(mode="json"), padded=True)
 
-    def write_pods(self, pods: list[dict[str, Any]]) -> None:
-        write_json(self.path / "pods.json", pods)
+    def write_pods(self, records: list[PodRecord]) -> None:
+        write_json(self.path / "pods.json", [record.to_json() for record in records])
 
     def write_document(self, document: Document) -> None:
         write_json(self.path / "job.json", document)
@@ -88,25 +91,25 @@ class JobFolder:
             file.write(json.dumps(event, ensure_ascii=False) + "\n")
 
     def changing(self) -> AbstractContextManager[None]:
-        """Held while the job is read, changed and written."""
+        """A lock to hold while the job is read, changed and written."""
         return locked(self.path / "change.lock")
 
     @property
-    def hosted(self) -> bool:
-        """Whether a process lives that runs this job."""
-        return is_held(self.path / "host.lock")
+    def has_runner(self) -> bool:
+        """Whether a living process runs this job."""
+        return is_locked(self.path / RUNNER_LOCK)
 
-    def host_lock(self) -> LifeLock:
-        return LifeLock(self.path / "host.lock")
+    def runner_lock(self) -> ProcessLock:
+        return ProcessLock(self.path / RUNNER_LOCK)
 
     def remove(self) -> None:
-        """Moved away first, so that nobody sees half a job."""
-        doomed = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex[:8]}")
+        """Renamed first, so that no other process sees half a job."""
+        renamed = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex[:8]}")
         try:
-            self.path.rename(doomed)
+            self.path.rename(renamed)
         except FileNotFoundError:
             return
-        shutil.rmtree(doomed, ignore_errors=True)
+        shutil.rmtree(renamed, ignore_errors=True)
 
 
 class Store:
@@ -123,31 +126,31 @@ class Store:
                 yield self.folder((path.parent.parent.name, path.parent.name))
 
     def claim(self, namespace: str, name: str) -> Path:
-        """The directory of a PersistentVolumeClaim; it outlives all jobs."""
+        """The directory of a PersistentVolumeClaim; it is kept when jobs are deleted."""
         return self.root / "claims" / namespace / name
 
     def stage(self) -> Path:
-        """An empty directory for mounts to be prepared in."""
+        """An empty directory in which mounts are prepared."""
         path = self.root / "stage"
         path.mkdir(parents=True, exist_ok=True)
         return path
 
-    def begin(self, document: Document, options: RunOptions, now: float) -> tuple[JobFolder, LifeLock]:
-        """Write down a new job, in the place of an ended one of its name; the lock is that of whoever runs it."""
+    def begin(self, document: Document, options: RunOptions, now: float) -> tuple[JobFolder, ProcessLock]:
+        """Store a new job, replacing one of its name that has no runner; returns it with the lock of its runner."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         given = document["metadata"]
         folder = self.folder((given.get("namespace") or "default", given["name"]))
         with locked(self.root / "begin.lock"):
-            if folder.hosted:
+            if folder.has_runner:
                 name = folder.key[1]
                 raise BadInput(
-                    f"job {name} is running already; `pdj logs -f {name}` shows it, `pdj delete {name}` ends it, "
-                    "or give this one another name"
+                    f"job {name} is already running; follow it with `pdj logs -f {name}`, end it with "
+                    f"`pdj delete {name}`, or give this job another name"
                 )
             try:
                 self._create(folder, document, options, now)
-                lock = folder.host_lock()
-                lock.take()
+                lock = folder.runner_lock()
+                lock.acquire()
             except OSError:
                 folder.remove()
                 raise
@@ -168,10 +171,10 @@ class Store:
         folder.write_document({**document, "metadata": metadata})
 
     def prune(self, now: float) -> None:
-        """Remove finished jobs that should be gone by their ttlSecondsAfterFinished."""
+        """Remove finished jobs whose ttlSecondsAfterFinished is over."""
         for folder in self.folders():
             job = folder.job()
-            if job and not folder.hosted and job.status.finished and _expired(job, now):
+            if job and not folder.has_runner and job.status.finished and _expired(job, now):
                 folder.remove()
 
 
@@ -181,5 +184,5 @@ def _expired(job: PaddleJob, now: float) -> bool:
 
 
 def at_rest(job: PaddleJob) -> bool:
-    """Nothing is to be done for this job, so nobody need live for it."""
+    """Whether the job needs no runner: it has finished, or it is suspended."""
     return job.status.finished or (job.spec.suspend and job.status.phase is Phase.SUSPENDED)

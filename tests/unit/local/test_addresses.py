@@ -1,4 +1,4 @@
-"""Addresses are never shared, and one that was given up rests before it is used again."""
+"""Addresses are never shared, and one that was given back is not reused at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_two_engines_never_share_an_address():
     two.close()
 
 
-def test_an_address_that_was_given_up_is_not_the_next_one():
+def test_an_address_that_was_given_back_is_not_the_next_one():
     addresses = Addresses()
     first = addresses.take()
     addresses.give_back(first)

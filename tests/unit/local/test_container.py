@@ -1,4 +1,4 @@
-"""Command lines and environments, by Kubernetes' rules."""
+"""The environment of a container, by Kubernetes' rules."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ def test_resources_are_rounded_up():
 
 def test_secrets_and_what_is_optional():
     secret = {"secretKeyRef": {"name": "token", "key": "key"}}
-    absent = {"configMapKeyRef": {"name": "nobody", "key": "x", "optional": True}}
+    absent = {"configMapKeyRef": {"name": "absent", "key": "x", "optional": True}}
     assert seen({"name": "A", "valueFrom": secret}, {"name": "B", "valueFrom": absent}) == {"A": "abc"}
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        {"configMapKeyRef": {"name": "nobody", "key": "x"}},
+        {"configMapKeyRef": {"name": "absent", "key": "x"}},
         {"secretKeyRef": {"name": "token", "key": "nothing"}},
         {"fieldRef": {"fieldPath": "status.phase"}},
     ],
 )
 def test_what_is_missing_is_named(source: dict[str, Any]):
-    with pytest.raises(NotPossible, match=r"nobody|nothing|status.phase"):
+    with pytest.raises(NotPossible, match=r"absent|nothing|status.phase"):
         seen({"name": "A", "valueFrom": source})

@@ -1,4 +1,4 @@
-"""What images stand for, and the command lines that follow."""
+"""The directories of images, and the command lines of their containers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command_of(options: RunOptions | None = None, **container: Any) -> list[str]
     return argv({"name": "paddle", **container}, options or RunOptions())
 
 
-def test_the_documents_images_stand_for_the_examples():
+def test_the_images_of_the_documents_run_the_examples():
     assert find_image(DEMO, RunOptions()).directory == EXAMPLES / "wide_and_deep"
     assert command_of(image=DEMO) == ["python3", "train.py"]
     assert command_of(image=RESNET) == ["python", "-m", "paddle.distributed.launch", "train_fleet.py"]
@@ -37,19 +37,20 @@ def test_a_users_image_is_found_by_any_spelling(spelling: str, tmp_path: Path):
     assert find_image("repo.example/team/mine:v2", options).directory == tmp_path
 
 
-def test_a_registrys_port_is_no_tag(tmp_path: Path):
+def test_the_port_of_a_registry_is_not_a_tag(tmp_path: Path):
     options = RunOptions(images={"localhost:5000/mine": {"directory": str(tmp_path)}})
     assert find_image("localhost:5000/mine:v2@sha256:0123", options).directory == tmp_path
 
 
-def test_the_users_own_wins_over_the_bundled(tmp_path: Path):
+def test_a_users_mapping_overrides_a_bundled_image(tmp_path: Path):
     options = RunOptions(images={DEMO: {"directory": str(tmp_path), "command": ["python", "mine.py"]}})
     assert command_of(options, image=DEMO) == ["python", "mine.py"]
 
 
-def test_an_unknown_image_stands_for_the_directory_of_the_file_and_that_is_said(tmp_path: Path):
+def test_an_unknown_image_runs_the_code_beside_the_job_file_and_a_note_says_so(tmp_path: Path):
     image = find_image("whatever:v1", RunOptions(folder=str(tmp_path)))
     assert image.directory == tmp_path
+    assert f"Image whatever:v1 is not used locally; running the code in {tmp_path}." in image.note
     assert "--image whatever:v1=DIR" in image.note
     with pytest.raises(NotPossible, match="no command"):
         command_of(image="whatever:v1")

@@ -9,9 +9,8 @@ import pytest
 from paddlejob.cli.output.log_tail import last_lines
 from paddlejob.cli.targets.target import LogChoice
 from paddlejob.errors import BadInput
-from paddlejob.local.logs import follow_logs
+from paddlejob.local.logs import follow_logs, log_tail
 from paddlejob.local.options import RunOptions
-from paddlejob.local.pod import last_words
 from paddlejob.local.store import JobFolder, Store
 from tests.support.builders import NOON, document
 
@@ -61,14 +60,14 @@ def test_the_tail_of_a_long_log(folder: JobFolder, tail: int):
     assert read(folder, role="ps", tail=tail) == "".join(lines[len(lines) - min(tail, 3000) :])
 
 
-def test_last_words_begin_with_a_whole_line(tmp_path: Path):
+def test_the_tail_of_a_log_begins_with_a_whole_line(tmp_path: Path):
     log = tmp_path / "log"
     log.write_text("".join(f"line {number}\n" for number in range(1000)))
-    words = last_words(log)
-    assert words.startswith("line ")
-    assert words.endswith("line 999")
-    assert len(words) <= 2048
-    assert last_words(tmp_path / "absent") == ""
+    tail = log_tail(log)
+    assert tail.startswith("line ")
+    assert tail.endswith("line 999")
+    assert len(tail) <= 2048
+    assert log_tail(tmp_path / "absent") == ""
 
 
 def test_lines_for_the_screen_have_no_control_characters(tmp_path: Path):
@@ -102,5 +101,5 @@ def test_a_job_may_have_a_dot_in_its_name(tmp_path: Path):
 def test_the_environment_that_the_launcher_prints_stays_in_the_log(tmp_path: Path):
     log = tmp_path / "log"
     log.write_text("Container failed\nenv {'SECRET_TOKEN': 'hunter2', 'HOME': '/'}\nthe end\n")
-    assert last_words(log) == "Container failed\nenv {...}\nthe end"
+    assert log_tail(log) == "Container failed\nenv {...}\nthe end"
     assert last_lines(log, 2) == ["env {...}", "the end"]

@@ -1,4 +1,4 @@
-"""Every job has a block of ports of its own, clear of what others listen on."""
+"""Every job has a block of ports of its own, in which no other program listens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_two_jobs_never_share_a_block():
     two.close()
 
 
-def test_a_block_in_which_somebody_listens_is_passed_over():
+def test_a_block_in_which_another_program_listens_is_skipped():
     before = PortBlock()
     before.close()
     with socket.create_server(("127.0.0.1", before.first + 3)):

@@ -1,4 +1,4 @@
-"""What this machine cannot do is said before anything starts, all at once, with what to change."""
+"""Everything that this machine cannot do is reported before anything starts, with what to change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from paddlejob.api.types import PaddleJob
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
-from paddlejob.local.preflight import Survey, on_the_cpu, survey
+from paddlejob.local.preflight import PreflightResult, on_the_cpu, preflight
 from paddlejob.local.store import Store
 from tests.support.builders import document, template
 
@@ -18,10 +18,10 @@ SMALL = Machine("laptop", cpus=2, memory=4 * 1024**3)
 TRUE = {"command": ["true"]}
 
 
-def surveyed(wanted: dict[str, Any], tmp_path: Path, isolated: bool = True, machine: Machine = SMALL) -> Survey:
+def checked(wanted: dict[str, Any], tmp_path: Path, isolated: bool = True, machine: Machine = SMALL) -> PreflightResult:
     options = RunOptions(folder=str(tmp_path))
     job = PaddleJob.model_validate(wanted)
-    return survey(job, options, Store(tmp_path / "state"), machine, isolated, "not permitted")
+    return preflight(job, options, Store(tmp_path / "state"), machine, isolated, "not permitted")
 
 
 def with_pod(container: dict[str, Any], **pod: Any) -> dict[str, Any]:
@@ -30,34 +30,40 @@ def with_pod(container: dict[str, Any], **pod: Any) -> dict[str, Any]:
     return document("mnist", workers=1, worker_={"template": made})
 
 
-def test_everything_in_the_way_is_told_at_once(tmp_path: Path):
+def test_all_errors_are_reported_at_once(tmp_path: Path):
     wanted = with_pod(
         {"resources": {"limits": {"nvidia.com/gpu": 2, "cpu": 3, "memory": "64Gi"}}},
         nodeSelector={"accelerator": "p100"},
         volumes=[{"name": "cloud", "awsElasticBlockStore": {"volumeID": "v"}}],
     )
-    told = "\n".join(surveyed(wanted, tmp_path).rejections)
-    for words in ("2 of nvidia.com/gpu", "3 of cpu", "64.0 GiB of memory", "accelerator=p100", "awsElasticBlockStore"):
-        assert words in told
-    assert "--cpu" in told
-    assert "--overcommit" in told
+    errors = "\n".join(checked(wanted, tmp_path).errors)
+    for part in (
+        "insufficient nvidia.com/gpu: the job requests 2 and this machine has none",
+        "insufficient cpu: the job requests 3 and this machine has 2",
+        "insufficient memory: the job requests 64.0 GiB and this machine has 4.0 GiB",
+        "nodeSelector accelerator=p100",
+        "awsElasticBlockStore",
+    ):
+        assert part in errors
+    assert "--cpu" in errors
+    assert "--overcommit" in errors
 
 
 def test_this_very_machine_may_be_selected(tmp_path: Path):
     wanted = with_pod({}, nodeSelector={"kubernetes.io/hostname": "laptop", "kubernetes.io/os": "linux"})
-    assert surveyed(wanted, tmp_path).rejections == []
+    assert checked(wanted, tmp_path).errors == []
 
 
-def test_gpus_that_are_there_are_no_obstacle(tmp_path: Path):
+def test_a_job_may_use_the_gpus_of_the_machine(tmp_path: Path):
     wanted = with_pod({"resources": {"limits": {"nvidia.com/gpu": 2}}})
-    assert surveyed(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, ("0", "1"))).rejections == []
+    assert checked(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, ("0", "1"))).errors == []
 
 
-def test_notes_are_told_once(tmp_path: Path):
+def test_each_note_is_given_once(tmp_path: Path):
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "models"}}
     wanted = with_pod({"image": "mine"}, volumes=[claim])
     wanted["spec"]["ps"] = wanted["spec"]["worker"]
-    notes = surveyed(wanted, tmp_path).notes
+    notes = checked(wanted, tmp_path).notes
     assert len(notes) == 2
     assert any("--volume models=DIR" in note for note in notes)
 
@@ -65,24 +71,24 @@ def test_notes_are_told_once(tmp_path: Path):
 def test_without_namespaces_only_shared_memory_can_be_mounted(tmp_path: Path):
     mounts = [{"name": "data", "mountPath": path} for path in ("/dev/shm", "/nas")]
     wanted = with_pod({"volumeMounts": mounts}, volumes=[{"name": "data", "emptyDir": {}}])
-    found = surveyed(wanted, tmp_path, isolated=False)
-    assert [words for words in found.rejections if "/dev/shm" in words] == []
-    assert "mountPath /nas" in found.rejections[0]
-    assert "machine's own" in found.notes[-1]
+    found = checked(wanted, tmp_path, isolated=False)
+    assert [error for error in found.errors if "/dev/shm" in error] == []
+    assert "mountPath /nas" in found.errors[0]
+    assert "/dev/shm is shared with the machine" in found.notes[-1]
 
 
-def test_on_the_cpu_leaves_out_accelerators_and_what_chooses_nodes():
+def test_on_the_cpu_accelerators_and_node_selectors_are_removed():
     wanted = with_pod(
         {"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": 1}}},
         nodeSelector={"accelerator": "p100"},
         affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}},
     )
-    changed, left_out = on_the_cpu(wanted)
+    changed, removed = on_the_cpu(wanted)
     pod = changed["spec"]["worker"]["template"]["spec"]
     assert pod["containers"][0]["resources"] == {"limits": {"cpu": 1}}
     assert "nodeSelector" not in pod
-    assert len(left_out) == 3
-    assert wanted["spec"]["worker"]["template"]["spec"]["nodeSelector"], "what the user wrote is not touched"
+    assert len(removed) == 3
+    assert wanted["spec"]["worker"]["template"]["spec"]["nodeSelector"], "the user's own document does not change"
 
 
 @pytest.mark.parametrize(
@@ -96,10 +102,8 @@ def test_on_the_cpu_leaves_out_accelerators_and_what_chooses_nodes():
         (["python", "there.py"], False),
     ],
 )
-def test_a_program_that_is_not_there_is_missed_before_anything_starts(
-    tmp_path: Path, command: list[str], refused: bool
-):
+def test_a_missing_program_is_reported_before_anything_starts(tmp_path: Path, command: list[str], refused: bool):
     (tmp_path / "there.py").touch()
-    found = surveyed(with_pod({"image": "mine", "command": command}), tmp_path).rejections
-    assert [words for words in found if "there is no train.py" in words] == (found if refused else [])
+    found = checked(with_pod({"image": "mine", "command": command}), tmp_path).errors
+    assert [error for error in found if "there is no train.py" in error] == (found if refused else [])
     assert bool(found) is refused or "PaddlePaddle" in found[0]

@@ -1,4 +1,4 @@
-"""Quantities, what jobs ask for, and how the machine is shared."""
+"""Quantities, what jobs request, and how they share the machine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.doctor.machine import check_machine
 from paddlejob.errors import BadInput, NotPossible
-from paddlejob.local.files import LifeLock
 from paddlejob.local.machine.reservations import Reservations
-from paddlejob.local.machine.resources import Machine, amount, of_job, this_machine
+from paddlejob.local.machine.resources import Machine, of_job, parse_quantity, this_machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.store import JobFolder, Store
+from paddlejob.locks import ProcessLock
 from tests.support.builders import document, template
 
 MACHINE = Machine("laptop", cpus=4, memory=8 * 1024**3, gpus=("0", "1"))
@@ -25,13 +25,13 @@ MACHINE = Machine("laptop", cpus=4, memory=8 * 1024**3, gpus=("0", "1"))
     [(2, 2.0), ("500m", 0.5), ("1.5Gi", 1.5 * 1024**3), ("1e3", 1000.0), ("2G", 2e9), ("1Ki", 1024.0)],
 )
 def test_quantities_are_read(quantity: str | int, number: float):
-    assert amount(quantity) == number
+    assert parse_quantity(quantity) == number
 
 
 @pytest.mark.parametrize("quantity", ["", "much", "1GB", "Gi"])
-def test_what_is_no_quantity_is_refused(quantity: str):
-    with pytest.raises(BadInput, match="is no quantity"):
-        amount(quantity)
+def test_text_that_is_not_a_quantity_is_refused(quantity: str):
+    with pytest.raises(BadInput, match="is not a quantity"):
+        parse_quantity(quantity)
 
 
 def asking(name: str, workers: int = 2, **resources: Any) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def test_a_limit_without_a_request_is_a_request():
     assert of_job(job.spec) == {"cpu": 3, "memory": 3 * 1024**3}
 
 
-class Room:
-    """Jobs that ask for their share, each as if a process of its own ran it."""
+class Competition:
+    """Jobs that compete for one machine, each as if it had a runner of its own."""
 
     def __init__(self, root: Path) -> None:
         self.store = Store(root)
-        self.claims = Reservations(self.store, MACHINE)
-        self.held: dict[str, tuple[JobFolder, LifeLock]] = {}
+        self.reservations = Reservations(self.store, MACHINE)
+        self.held: dict[str, tuple[JobFolder, ProcessLock]] = {}
 
     def ask(self, wanted: dict[str, Any], overcommit: bool = False) -> str:
         name = wanted["metadata"]["name"]
@@ -58,40 +58,40 @@ class Room:
         folder = self.held[name][0]
         job = folder.job()
         assert job is not None
-        return self.claims.take(job, folder, overcommit)
+        return self.reservations.reserve(job, folder, overcommit)
 
 
-def test_a_job_that_fits_beside_others_is_let_in_and_others_wait_for_those_who_hold(tmp_path: Path):
-    room = Room(tmp_path)
-    assert room.ask(asking("one", cpu=1)) == ""
-    assert room.ask(asking("two", cpu=1)) == ""
-    assert "one (2), two (2)" in room.ask(asking("three", cpu=1))
+def test_a_job_that_fits_beside_others_gets_what_it_requests_and_the_next_one_learns_who_holds_the_rest(tmp_path: Path):
+    jobs = Competition(tmp_path)
+    assert jobs.ask(asking("one", cpu=1)) == ""
+    assert jobs.ask(asking("two", cpu=1)) == ""
+    assert "one (2), two (2)" in jobs.ask(asking("three", cpu=1))
 
 
-def test_a_share_is_free_again_when_its_holder_dies(tmp_path: Path):
-    room = Room(tmp_path)
-    room.ask(asking("one", cpu=2))
-    assert room.ask(asking("two", cpu=1))
-    room.held["one"][1].release()
-    assert room.ask(asking("two", cpu=1)) == ""
+def test_a_reservation_is_free_again_when_the_runner_of_its_job_dies(tmp_path: Path):
+    jobs = Competition(tmp_path)
+    jobs.ask(asking("one", cpu=2))
+    assert jobs.ask(asking("two", cpu=1))
+    jobs.held["one"][1].release()
+    assert jobs.ask(asking("two", cpu=1)) == ""
 
 
 def test_each_pod_has_gpus_of_its_own(tmp_path: Path):
-    room = Room(tmp_path)
-    assert room.ask(asking("one", workers=1, **{"nvidia.com/gpu": 1})) == ""
-    assert room.ask(asking("two", workers=1, **{"nvidia.com/gpu": 1})) == ""
-    given = [room.claims.gpus(room.held[name][0], f"{name}-worker-0") for name in ("one", "two")]
+    jobs = Competition(tmp_path)
+    assert jobs.ask(asking("one", workers=1, **{"nvidia.com/gpu": 1})) == ""
+    assert jobs.ask(asking("two", workers=1, **{"nvidia.com/gpu": 1})) == ""
+    given = [jobs.reservations.gpus(jobs.held[name][0], f"{name}-worker-0") for name in ("one", "two")]
     assert given == [["0"], ["1"]]
-    assert "nvidia.com/gpu" in room.ask(asking("three", workers=1, **{"nvidia.com/gpu": 1}))
+    assert "nvidia.com/gpu" in jobs.ask(asking("three", workers=1, **{"nvidia.com/gpu": 1}))
 
 
-def test_who_overcommits_does_not_wait(tmp_path: Path):
-    room = Room(tmp_path)
-    room.ask(asking("one", cpu=2))
-    assert room.ask(asking("two", cpu=2), overcommit=True) == ""
+def test_a_job_that_overcommits_does_not_wait(tmp_path: Path):
+    jobs = Competition(tmp_path)
+    jobs.ask(asking("one", cpu=2))
+    assert jobs.ask(asking("two", cpu=2), overcommit=True) == ""
 
 
-def test_what_is_not_linux_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
+def test_other_systems_than_linux_are_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(NotPossible, match="needs Linux, and this is Darwin"):
         this_machine()

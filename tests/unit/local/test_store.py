@@ -1,4 +1,4 @@
-"""What is kept of jobs: names that are taken, jobs that expire, changes that are checked, files on a full disk."""
+"""The store: names in use, jobs that expire, changes that are checked, files on a full disk."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def begun(store: Store, name: str = "mnist", **options: Any) -> Any:
     return store.begin(document(name, **options), RunOptions(), NOON)
 
 
-def test_a_job_that_somebody_runs_keeps_its_name(tmp_path: Path):
+def test_a_job_with_a_runner_keeps_its_name(tmp_path: Path):
     store = Store(tmp_path)
     _, lock = begun(store)
-    with pytest.raises(BadInput, match="running already"):
+    with pytest.raises(BadInput, match="already running"):
         begun(store)
     lock.release()
     folder, _ = begun(store)
-    assert folder.hosted
+    assert folder.has_runner
 
 
 def test_a_new_run_begins_with_no_trace_of_the_old(tmp_path: Path):
@@ -42,13 +42,13 @@ def test_a_new_run_begins_with_no_trace_of_the_old(tmp_path: Path):
     assert again.events() == []
 
 
-def test_finished_jobs_go_when_their_time_is_over(tmp_path: Path):
+def test_finished_jobs_are_removed_after_their_time_to_live(tmp_path: Path):
     store = Store(tmp_path)
     folder, lock = begun(store, ttlSecondsAfterFinished=60)
     folder.write_status(Status(phase="Completed", completionTime="2027-01-15T08:00:00Z"))
     store.prune(NOON + 59)
     store.prune(NOON + 61)
-    assert folder.path.exists(), "somebody still runs it"
+    assert folder.path.exists(), "it still has a runner"
     lock.release()
     store.prune(NOON + 59)
     assert folder.path.exists()
@@ -71,7 +71,7 @@ def test_a_change_is_checked_and_counted(tmp_path: Path):
     assert folder.document()["metadata"]["generation"] == 4
 
 
-def test_a_change_that_changes_nothing_is_none(tmp_path: Path):
+def test_a_change_without_effect_is_not_counted(tmp_path: Path):
     folder, _ = begun(Store(tmp_path))
     change_spec(folder, worker={"replicas": 2})
     assert folder.document()["metadata"]["generation"] == 1
@@ -87,7 +87,7 @@ def test_deletion_is_marked_once(tmp_path: Path):
 def test_a_status_is_written_over_the_old_one_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = tmp_path / "status.json"
     write_json(file, {"phase": "Running", "message": "x" * 500}, padded=True)
-    monkeypatch.setattr(Path, "write_bytes", _no_room)
+    monkeypatch.setattr(Path, "write_bytes", _disk_full)
     write_json(file, {"phase": "Failed"}, padded=True)
     assert read_json(file) == {"phase": "Failed"}
     with pytest.raises(OSError, match="No space"):
@@ -95,5 +95,5 @@ def test_a_status_is_written_over_the_old_one_when_the_disk_is_full(tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
 
 
-def _no_room(self: Path, content: bytes) -> int:
+def _disk_full(self: Path, content: bytes) -> int:
     raise OSError(errno.ENOSPC, "No space left on device")

@@ -13,7 +13,7 @@ from paddlejob.cli.files import is_paddle_job, jobs_in, objects_in
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
-from paddlejob.local.preflight import on_the_cpu, survey
+from paddlejob.local.preflight import on_the_cpu, preflight
 from paddlejob.local.runtime.images import MAPPING_FILE, read_mapping, spellings
 from paddlejob.local.runtime.volumes import named
 from paddlejob.local.sandbox.supervisor import probe
@@ -45,8 +45,8 @@ def prepare(
         for document in _jobs_of(name, objects, namespace):
             document, ignored = on_the_cpu(document) if cpu else (document, [])
             job = parse(document, name)
-            checked = survey(job, own, store, machine, isolated, why_not)
-            rejections += [f"{name}: job {job.name}: {rejection}" for rejection in checked.rejections]
+            checked = preflight(job, own, store, machine, isolated, why_not)
+            rejections += [f"{name}: job {job.name}: {error}" for error in checked.errors]
             notes = [*(f"ignored because of --cpu: {one}" for one in ignored), *checked.notes, *_ignored_objects(own)]
             prepared.append(Prepared(document, job, replace(own, objects=_used_objects(own)), notes))
     _reject_unused_options(options, [one.job for one in prepared])
@@ -96,7 +96,7 @@ def _reject_unused_options(options: RunOptions, jobs: list[PaddleJob]) -> None:
     """A misspelt name would train on an empty directory or with the wrong program. A path need not be a volume."""
     pods = [spec.template["spec"] for job in jobs for spec in job.spec.roles.values()]
     volumes = {named(volume) for pod in pods for volume in pod.get("volumes") or []} - {""}
-    for name in sorted(options.volumes.keys() - options.places.keys() - volumes):
+    for name in sorted(options.volumes.keys() - options.host_paths.keys() - volumes):
         known = f"the job has: {', '.join(sorted(volumes))}" if volumes else "the job has no volume to map"
         raise BadInput(f"--volume {name}: no volume claim has this name; {known}")
     containers = [one for pod in pods for one in [*(pod.get("initContainers") or []), *pod["containers"]]]

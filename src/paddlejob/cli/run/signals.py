@@ -1,4 +1,4 @@
-"""Signals that ask the command to end, counted instead of ending it immediately."""
+"""Signals that ask the command to end, counted instead of ending it at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """Counts the signals received inside the `with` block, and remembers the last one."""
+    """How often, and by which signal, the command was asked to end while this was open.
+
+    A signal that was ignored when the command started stays ignored, so that `nohup pdj run` works as asked.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -19,7 +22,8 @@ class Signals:
 
     def __enter__(self) -> Self:
         for number in HANDLED:
-            self._previous[number] = signal.signal(number, self._handle)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._previous[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -30,6 +34,6 @@ class Signals:
     def exit_code(self) -> int:
         return 128 + self.last
 
-    def _handle(self, number: int, _: FrameType | None) -> None:
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
         self.count += 1
         self.last = number

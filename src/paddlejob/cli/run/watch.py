@@ -56,7 +56,7 @@ def _stop(runner: AttachedRunner, screen: Screen, signal_count: int) -> None:
         screen.say("Stopping; press Ctrl-C again to kill now.")
         runner.interrupt()
     else:
-        runner.end_at_once()
+        runner.kill()
 
 
 def _views(target: LocalTarget, keys: list[Key]) -> list[JobView]:

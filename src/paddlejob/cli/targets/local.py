@@ -20,7 +20,8 @@ from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
 from paddlejob.local.changes import change_spec, mark_for_deletion
 from paddlejob.local.logs import follow_logs
-from paddlejob.local.machine.sweep import sweep
+from paddlejob.local.records import PodRecord
+from paddlejob.local.runtime.env import kill_leftovers
 from paddlejob.local.store import JobFolder, Store, at_rest
 
 INTERRUPTED = (
@@ -61,17 +62,17 @@ class LocalTarget:
     def delete(self, namespace: str, name: str, wait: bool) -> str:
         self.job(namespace, name)
         folder = self.store.folder((namespace, name))
-        if folder.hosted:
+        if folder.has_runner:
             mark_for_deletion(folder, time.time())
         deadline = time.monotonic() + DELETE_TIMEOUT
-        while folder.hosted:
+        while folder.has_runner:
             if not wait:
                 return f"{name} is being deleted"
             if time.monotonic() > deadline:
                 raise BadInput(f"job {name} is still stopping after {DELETE_TIMEOUT:.0f} s; check `pdj get {name}`")
             time.sleep(0.05)
         if folder.path.exists():
-            sweep(folder)
+            kill_leftovers(folder)
             folder.remove()
         return f"{name} deleted"
 
@@ -87,9 +88,9 @@ class LocalTarget:
     def _start_engine(self, folder: JobFolder) -> None:
         from paddlejob.local.runner import start_detached
 
-        lock = folder.host_lock()
-        if lock.take():
-            sweep(folder)
+        lock = folder.runner_lock()
+        if lock.acquire():
+            kill_leftovers(folder)
             start_detached(self.store, [(folder, lock)])
 
     def _view(self, folder: JobFolder) -> JobView | None:
@@ -97,12 +98,12 @@ class LocalTarget:
         document = folder.document()
         if job is None or document is None:
             return None
-        if not folder.hosted and job.status.phase is not Phase.COMPLETED:
+        if not folder.has_runner and job.status.phase is not Phase.COMPLETED:
             job = _without_processes(job)
         phase, note = str(job.status.phase or "Created"), ""
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
-        elif not at_rest(job) and not folder.hosted:
+        elif not at_rest(job) and not folder.has_runner:
             phase, note = "Interrupted", INTERRUPTED.format(name=job.name)
         return JobView(
             job=job,
@@ -125,15 +126,15 @@ def _without_processes(job: PaddleJob) -> PaddleJob:
     return job.model_copy(update={"status": job.status.model_copy(update=counts)})
 
 
-def _pod_view(record: dict[str, Any], interrupted: bool) -> PodView:
-    active = record["state"] in ("Pending", "Waiting", "Running")
+def _pod_view(record: PodRecord, interrupted: bool) -> PodView:
+    active = record.state in ("Pending", "Waiting", "Running")
     return PodView(
-        name=record["name"],
-        role=record["role"],
-        index=record["index"],
-        state="Stopped" if interrupted and active else record["state"],
-        attempt=record["attempt"],
-        address=record["address"],
-        exit_code=record["exitCode"],
-        log=record["log"],
+        name=record.name,
+        role=record.role,
+        index=record.index,
+        state="Stopped" if interrupted and active else record.state,
+        attempt=record.attempt,
+        address=record.address,
+        exit_code=record.exit_code,
+        log=record.log,
     )

@@ -77,7 +77,7 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
         name = one.job.name
         folder = store.folder((one.job.namespace, name))
         previous = folder.job()
-        if previous and not previous.status.finished and (at_rest(previous) or not folder.hosted):
+        if previous and not previous.status.finished and (at_rest(previous) or not folder.has_runner):
             notes.append(f"{name} was interrupted and starts over; to continue it instead, use `pdj resume {name}`")
     return notes
 

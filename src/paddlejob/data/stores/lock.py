@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from paddlejob.errors import NotPossible
+from paddlejob.locks import try_lock
 
 _ATTEMPTS = 1000
 
@@ -47,12 +46,10 @@ def _acquire(lock: Path, url: str) -> IO[bytes]:
 
 
 def _flock(file: IO[bytes], url: str) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise NotPossible(f"{url}: another pdj process is writing here; wait for it to finish") from error
-        # Some network volumes do not support locks; there the user has to keep runs apart.
+    # Some network volumes do not support locks; there the user has to keep runs apart.
+    with suppress(OSError):
+        if not try_lock(file.fileno()):
+            raise NotPossible(f"{url}: another pdj process is writing here; wait for it to finish")
 
 
 def _is_current(lock: Path, file: IO[bytes]) -> bool:

@@ -1,1 +1,1 @@
-"""What this machine has and who holds it: resources, reservations, addresses, ports and processes."""
+"""What this machine has, and which job holds it: resources, reservations, allocations, addresses and ports."""

@@ -1,7 +1,7 @@
-"""Addresses of pods out of 127.0.0.0/8, so that every pod can use the same ports.
+"""Addresses of pods in 127.0.0.0/8, so that every pod can use the same ports.
 
-A block of 256 is leased by holding a socket of that name. Such names belong to the network, just as the addresses do,
-so two users never share a block; and the kernel ends the lease with the process.
+A block of 256 is leased by binding an abstract socket of that name. Such names belong to the network namespace, as
+the addresses do, so two users never share a block; and the kernel ends the lease with the process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PER_BLOCK = 254
 
 
 class Addresses:
-    """Addresses are handed out in turn, so that one that was just given up is not used again at once."""
+    """Addresses are handed out in turn, so that one that was just given back is not reused at once."""
 
     def __init__(self) -> None:
         self._leases: list[socket.socket] = []
@@ -55,4 +55,4 @@ class Addresses:
                 continue
             self._leases.append(lease)
             return itertools.cycle(f"{prefix}.{host}" for host in range(1, PER_BLOCK + 1))
-        raise NotPossible("no loopback addresses are left; end some jobs (`pdj list`)")
+        raise NotPossible("no loopback addresses are left; end some jobs (`pdj list` shows them)")

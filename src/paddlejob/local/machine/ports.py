@@ -1,8 +1,8 @@
 """A block of ports for each job.
 
 An address of its own is not enough for a pod: Paddle binds some of its ports on all addresses (gloo's rendezvous, the
-store of a collective job), so two jobs on one machine must not use the same. The block is leased by holding a socket
-of its name, and passed over where another program listens in it.
+store of a collective job), so two jobs on one machine must not use the same ports. A block is leased by binding an
+abstract socket of its name; blocks in which another program listens are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PortBlock:
                 self.first = first
                 return
         self.close()
-        raise NotPossible("no block of ports is free for the job; end some jobs (`pdj list`)")
+        raise NotPossible("no block of ports is free for the job; end some jobs (`pdj list` shows them)")
 
     def close(self) -> None:
         self._lease.close()
@@ -39,7 +39,7 @@ class PortBlock:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on it, on whatever address."""
+    """Whether no program listens on the port, on any address."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,6 +1,6 @@
-"""Who holds how much of this machine. A job is given all it asks for at once, or waits: no two jobs wait half-placed.
+"""Which job holds how much of this machine. A job gets all that it requests at once, or it waits.
 
-Each job's claim is a file beside it, and counts while a process lives that runs the job.
+Each job's reservation is a file in its directory, and counts while the job has a runner.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from collections import Counter
 from typing import Any
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.local.files import locked, read_json, write_json
-from paddlejob.local.machine.resources import GPU, Machine, of_job, of_pod, written
+from paddlejob.local.files import read_json, write_json
+from paddlejob.local.machine.resources import GPU, Machine, format_quantity, of_job, of_pod
 from paddlejob.local.store import JobFolder, Store
+from paddlejob.locks import locked
 from paddlejob.plan import names
 
-CLAIM = "claim.json"
+FILE, LOCK = "claim.json", "claims.lock"
 
 
 class Reservations:
@@ -22,54 +23,63 @@ class Reservations:
         self._store = store
         self._machine = machine
 
-    def take(self, job: PaddleJob, folder: JobFolder, overcommit: bool) -> str:
-        """Nothing where the job has all it asks for now; else what it waits for, in words."""
-        wanted = of_job(job.spec)
-        if not wanted:
+    def reserve(self, job: PaddleJob, folder: JobFolder, overcommit: bool) -> str:
+        """Reserve all that the job requests; returns "", or a message that says what it waits for."""
+        requested = of_job(job.spec)
+        if not requested:
             return ""
         self._store.root.mkdir(parents=True, exist_ok=True)
-        with locked(self._store.root / "claims.lock"):
+        with locked(self._store.root / LOCK):
             others = self._others(folder)
-            missing = "" if overcommit else self._missing(wanted, others)
+            missing = "" if overcommit else self._missing(requested, others)
             if missing:
                 return missing
-            taken = {gpu for claim in others.values() for gpus in claim["gpus"].values() for gpu in gpus}
-            gpus = self._share_out(job, [gpu for gpu in self._machine.gpus if gpu not in taken])
-            write_json(folder.path / CLAIM, {"asked": wanted, "gpus": gpus})
+            taken = {gpu for held in others.values() for gpus in held["gpus"].values() for gpu in gpus}
+            gpus = self._assign_gpus(job, [gpu for gpu in self._machine.gpus if gpu not in taken])
+            write_json(folder.path / FILE, {"asked": requested, "gpus": gpus})
         return ""
 
     def gpus(self, folder: JobFolder, pod: str) -> list[str]:
-        claim = read_json(folder.path / CLAIM) or {"gpus": {}}
-        found: list[str] = claim["gpus"].get(pod, [])
+        reservation = read_json(folder.path / FILE) or {"gpus": {}}
+        found: list[str] = reservation["gpus"].get(pod, [])
         return found
 
     def release(self, folder: JobFolder) -> None:
-        (folder.path / CLAIM).unlink(missing_ok=True)
+        (folder.path / FILE).unlink(missing_ok=True)
 
     def _others(self, own: JobFolder) -> dict[str, dict[str, Any]]:
-        claims = {
-            folder.key[1]: read_json(folder.path / CLAIM)
+        found = {
+            folder.key[1]: read_json(folder.path / FILE)
             for folder in self._store.folders()
-            if folder.key != own.key and folder.hosted
+            if folder.key != own.key and folder.has_runner
         }
-        return {name: claim for name, claim in claims.items() if claim}
+        return {name: reservation for name, reservation in found.items() if reservation}
 
-    def _missing(self, wanted: Counter[str], others: dict[str, dict[str, Any]]) -> str:
-        for resource, asked in wanted.items():
-            there = self._machine.has(resource)
-            held = {name: claim["asked"].get(resource, 0) for name, claim in others.items()}
-            if there is not None and asked > there - sum(held.values()) + 1e-9:
-                holders = ", ".join(f"{name} ({written(resource, much)})" for name, much in held.items() if much)
-                return (
-                    f"the job asks for {written(resource, asked)} of {resource}, and of the "
-                    f"{written(resource, there)} here these jobs hold some: {holders or 'none'}"
-                )
+    def _missing(self, requested: Counter[str], others: dict[str, dict[str, Any]]) -> str:
+        for resource, amount in requested.items():
+            capacity = self._machine.capacity(resource)
+            held = {name: reservation["asked"].get(resource, 0) for name, reservation in others.items()}
+            if capacity is not None and amount > capacity - sum(held.values()) + 1e-9:
+                return _insufficient(resource, amount, capacity, held)
         return ""
 
-    def _share_out(self, job: PaddleJob, free: list[str]) -> dict[str, list[str]]:
-        shares = {}
+    def _assign_gpus(self, job: PaddleJob, free: list[str]) -> dict[str, list[str]]:
+        assigned = {}
         for role, spec in job.spec.roles.items():
             count = int(of_pod(spec.template["spec"])[GPU])
             for index in range(spec.replicas if count else 0):
-                shares[names.pod(job, role, index)], free = free[:count], free[count:]
-        return shares
+                assigned[names.pod(job, role, index)], free = free[:count], free[count:]
+        return assigned
+
+
+def _insufficient(resource: str, amount: float, capacity: float, held: dict[str, float]) -> str:
+    holders = [f"{name} ({format_quantity(resource, part)})" for name, part in held.items() if part]
+    remedy = (
+        f"other jobs hold {', '.join(holders)}; the job starts when they have released enough"
+        if holders
+        else "lower requests or replicas"
+    )
+    return (
+        f"insufficient {resource}: the job requests {format_quantity(resource, amount)} and this machine has "
+        f"{format_quantity(resource, capacity)}; {remedy}"
+    )

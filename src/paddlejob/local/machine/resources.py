@@ -1,4 +1,4 @@
-"""What jobs ask for, and what this machine has."""
+"""Resources that jobs request, and the capacity of this machine."""
 
 from __future__ import annotations
 
@@ -20,29 +20,37 @@ UNITS |= {f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGT
 GPU = "nvidia.com/gpu"
 
 
-def amount(quantity: str | int | float) -> float:
+def parse_quantity(quantity: str | int | float) -> float:
     """A quantity as Kubernetes writes it: 2, "500m", "1.5Gi", "1e3"."""
     found = re.fullmatch(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)", str(quantity).strip())
     if not found or found[2] not in UNITS:
-        raise BadInput(f"{quantity!r} is no quantity; write it as 2, 500m or 1Gi")
+        raise BadInput(f"{quantity!r} is not a quantity; write it as 2, 500m or 1Gi")
     return float(found[1]) * UNITS[found[2]]
 
 
+def limits(container: dict[str, Any]) -> dict[str, Any]:
+    return (container.get("resources") or {}).get("limits") or {}
+
+
+def requests(container: dict[str, Any]) -> dict[str, Any]:
+    """A limit without a request counts as a request."""
+    return {**limits(container), **((container.get("resources") or {}).get("requests") or {})}
+
+
 def of_pod(pod_spec: dict[str, Any]) -> Counter[str]:
-    """What all containers of a pod ask for together; a limit without a request is a request too."""
+    """The requests of all containers of a pod."""
     total: Counter[str] = Counter()
     for container in pod_spec["containers"]:
-        resources = container.get("resources") or {}
-        for name, quantity in {**(resources.get("limits") or {}), **(resources.get("requests") or {})}.items():
-            total[name] += amount(quantity)  # type: ignore[assignment]
+        for name, quantity in requests(container).items():
+            total[name] += parse_quantity(quantity)  # type: ignore[assignment]
     return total
 
 
 def of_job(spec: Spec) -> Counter[str]:
     total: Counter[str] = Counter()
     for role in spec.roles.values():
-        for name, asked in of_pod(role.template["spec"]).items():
-            total[name] += asked * role.replicas
+        for name, requested in of_pod(role.template["spec"]).items():
+            total[name] += requested * role.replicas
     return total
 
 
@@ -58,8 +66,8 @@ class Machine:
     gpus: tuple[str, ...] = ()
     """Their indexes, as CUDA_VISIBLE_DEVICES names them."""
 
-    def has(self, resource: str) -> float | None:
-        """How much there is; None where nobody counts it."""
+    def capacity(self, resource: str) -> float | None:
+        """How much of a resource there is; None if it is not counted."""
         if is_accelerator(resource):
             return len(self.gpus) if resource == GPU else 0
         return {"cpu": float(self.cpus), "memory": float(self.memory)}.get(resource)
@@ -73,7 +81,7 @@ class Machine:
 def this_machine() -> Machine:
     if platform.system() != "Linux":
         raise NotPossible(
-            f"`pdj run` needs Linux, and this is {platform.system()}; use a Linux virtual machine or container here, "
+            f"`pdj run` needs Linux, and this is {platform.system()}; use a Linux virtual machine or container, "
             "or train on a cluster with `pdj submit`"
         )
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -81,7 +89,7 @@ def this_machine() -> Machine:
 
 
 def _gpus() -> tuple[str, ...]:
-    """Those that the user lets us see."""
+    """The indexes of the GPUs that CUDA_VISIBLE_DEVICES permits."""
     found = [path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*")]
     if not found and shutil.which("nvidia-smi"):
         listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
@@ -90,6 +98,6 @@ def _gpus() -> tuple[str, ...]:
     return tuple(gpu for gpu in sorted(found, key=int) if visible is None or gpu in visible.split(","))
 
 
-def written(resource: str, quantity: float) -> str:
+def format_quantity(resource: str, quantity: float) -> str:
     """For people: memory in GiB, the rest as a plain number."""
     return f"{quantity / 1024**3:.1f} GiB" if resource == "memory" else f"{quantity:g}"

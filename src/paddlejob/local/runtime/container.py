@@ -1,4 +1,4 @@
-"""A container of a manifest as a process: its command line and environment, by Kubernetes' rules."""
+"""The environment of a container, by Kubernetes' rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paddlejob.errors import NotPossible
-from paddlejob.local.machine.resources import amount
+from paddlejob.local.machine.resources import limits, parse_quantity, requests
 
 Manifest = dict[str, Any]
 REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
@@ -18,7 +18,7 @@ REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
 
 @dataclass(frozen=True)
 class PodFacts:
-    """What a container can ask about its pod, and the objects that it can read values from."""
+    """The fields of a pod that its containers can refer to, and the objects that they can read values from."""
 
     manifest: Manifest
     address: str
@@ -29,7 +29,7 @@ class PodFacts:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace $(NAME); what is not defined stays as it is, and $$ is a plain dollar."""
+    """Replace $(NAME); an undefined name stays as it is, and $$ is a dollar sign."""
 
     def put(found: re.Match[str]) -> str:
         name = found[1]
@@ -39,7 +39,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def environment(container: Manifest, facts: PodFacts) -> dict[str, str]:
-    """envFrom in order, then env, in which each variable may refer to those before it."""
+    """envFrom in order, then env, where each variable may refer to earlier ones."""
     variables: dict[str, str] = {}
     for source in container.get("envFrom") or []:
         prefix = source.get("prefix", "")
@@ -70,7 +70,7 @@ def _object(kind: str, reference: Manifest, objects: Mapping[str, Mapping[str, s
         return objects[name]
     if reference.get("optional"):
         return {}
-    raise NotPossible(f"{kind} {name} is not there; put it into the same file as the job")
+    raise NotPossible(f"{kind} {name} does not exist; add it to the file of the job")
 
 
 def _value_from(source: Manifest, container: Manifest, facts: PodFacts) -> str | None:
@@ -88,7 +88,7 @@ def _value_from(source: Manifest, container: Manifest, facts: PodFacts) -> str |
             if value is None and not reference.get("optional"):
                 raise NotPossible(f"{kind} {reference['name']} has no key {reference['key']}")
             return value
-    raise NotPossible(f"a value from {', '.join(source)} cannot be had on one machine; write the value itself")
+    raise NotPossible(f"valueFrom {', '.join(source)} is not supported on one machine; write the value itself")
 
 
 def field_value(path: str, facts: PodFacts) -> str:
@@ -107,15 +107,14 @@ def field_value(path: str, facts: PodFacts) -> str:
         "status.hostIP": lambda: "127.0.0.1",
     }
     if path not in simple:
-        raise NotPossible(f"fieldPath {path} has no value on one machine; write the value itself")
+        raise NotPossible(f"fieldPath {path} is not supported on one machine; write the value itself")
     return simple[path]()
 
 
 def _resource(reference: Manifest, container: Manifest) -> str:
     side, _, name = reference["resource"].partition(".")
-    resources = container.get("resources") or {}
-    given = (resources.get(side) or {}).get(name) or (resources.get("limits") or {}).get(name) or 0
-    return str(math.ceil(amount(given) / amount(reference.get("divisor") or 1)))
+    given = (limits(container) if side == "limits" else requests(container)).get(name) or 0
+    return str(math.ceil(parse_quantity(given) / parse_quantity(reference.get("divisor") or 1)))
 
 
 def config_maps(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:

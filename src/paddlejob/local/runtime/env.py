@@ -1,4 +1,4 @@
-"""The environment that every container begins with: the user's own, and the Python that trains."""
+"""The environment that every container starts with, and the variable that marks the processes of a pod."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from paddlejob import contract
 from paddlejob.local.options import RunOptions
-from paddlejob.local.store import Store
+from paddlejob.local.sandbox.proc import kill_with_variable
+from paddlejob.local.store import JobFolder, Store
 
 MARK = "PADDLEJOB_POD_UID"
 """In the environment of every process of a pod."""
@@ -15,7 +16,7 @@ OURS = {value for name, value in vars(contract).items() if name.startswith("ENV_
 
 
 def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
-    """Without what another job may have left in it. `python` and `python3` both mean the user's interpreter."""
+    """The user's own, without variables of another job; `python` and `python3` both run the user's interpreter."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -29,7 +30,7 @@ def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
 
 
 def _both_names(interpreter: str, store: Store) -> Path:
-    """A directory with both names, for an interpreter that has only one of them."""
+    """A directory with both names, for an interpreter that has only one of them next to it."""
     folder = store.root / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("python", "python3"):
@@ -37,3 +38,8 @@ def _both_names(interpreter: str, store: Store) -> Path:
         script.write_text(f'#!/bin/sh\nexec "{interpreter}" "$@"\n')
         script.chmod(0o755)
     return folder
+
+
+def kill_leftovers(folder: JobFolder) -> None:
+    """Kill what a killed engine may have left running where there are no PID namespaces."""
+    kill_with_variable({f"{MARK}={record.uid}".encode() for record in folder.pods()})

@@ -1,4 +1,4 @@
-"""What an image stands for on this machine: a directory and a default command. No image is pulled or run."""
+"""Images as directories with a default command. No image is pulled or run on this machine."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LAUNCHED = ("python", "-m", "paddle.distributed.launch", "train_fleet.py")
 @dataclass(frozen=True)
 class Image:
     directory: Path | None
-    """None: an image that brings an environment only."""
+    """None: the image has no program of its own."""
     entrypoint: tuple[str, ...] = ()
     cmd: tuple[str, ...] = ()
     workdir: str = ""
-    """Where an image of that name has its directory."""
+    """The path of the directory inside the image."""
     bundled: bool = False
-    """Copied for every pod, so that what a program writes beside itself is its own."""
+    """One of our examples; it is copied for every pod, so that pods do not share files."""
     cwd: str = ""
-    """Where a program begins, if that is not the image's directory."""
+    """The working directory, if it is not the image's directory."""
     files: Mapping[str, Path] = field(default_factory=dict)
-    """Single files that the image has elsewhere."""
+    """Single files at other paths of the image."""
     note: str = ""
 
 
@@ -55,11 +55,11 @@ BUNDLED = {
     "paddle-tutorial:k8s_train": _JOB_TRAINER,
     "paddle:mypaddle": _JOB_TRAINER,
 }
-"""By the last part of the name, whatever the registry; with its tag where that tells images apart."""
+"""By the last part of the name, whatever the registry; with its tag where images differ by tag."""
 
 
 def find_image(name: str, options: RunOptions) -> Image:
-    """The user's own mapping first, then the bundled ones; what nobody knows stands for the job file's directory."""
+    """The user's mapping first, then the bundled images; for an unknown image, the directory of the job file."""
     for spelling in spellings(name):
         if spelling in options.images:
             return _own(name, options.images[spelling])
@@ -67,11 +67,12 @@ def find_image(name: str, options: RunOptions) -> Image:
     if known and (known.directory is None or known.directory.is_dir()):
         return known
     folder = Path(options.folder or ".").absolute()
-    return Image(folder, note=f"image {name} is not known here: {folder} stands in for it (--image {name}=DIR)")
+    note = f"Image {name} is not used locally; running the code in {folder}."
+    return Image(folder, note=f"{note} Choose another with --image {name}=DIR.")
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """How a user may call an image: whole, without its tag, by its last part."""
+    """The names that a user may give for an image: in full, without its tag, its last part."""
     return name, _untagged(name), _short(name)
 
 
@@ -84,14 +85,14 @@ def argv(container: dict[str, Any], options: RunOptions) -> list[str]:
     found = [*image.entrypoint, *(args or image.cmd)]
     if not found:
         raise NotPossible(
-            f"container {container['name']} has no command, and image {container.get('image')} has none that is known "
-            f"here; add `command:` to the container, or name one in {MAPPING_FILE}"
+            f"container {container['name']} has no command, and the default command of image "
+            f"{container.get('image')} is not known here; add `command:` to the container or to {MAPPING_FILE}"
         )
     return found
 
 
 def read_mapping(path: Path) -> dict[str, dict[str, Any]]:
-    """`paddlejob-images.yaml`: an image's name, and its directory or {directory, command, workdir}."""
+    """`paddlejob-images.yaml`: image names, each with a directory or {directory, command, workdir}."""
     from paddlejob.api.documents import documents
 
     if not path.is_file():
@@ -100,7 +101,7 @@ def read_mapping(path: Path) -> dict[str, dict[str, Any]]:
     for name, value in documents(path.read_text(), str(path))[0].items():
         entry = {"directory": value} if isinstance(value, str) else value
         if not isinstance(entry, dict) or not isinstance(entry.get("directory"), str):
-            raise BadInput(f"{path}: {name}: should be a directory, or a mapping with directory, command and workdir")
+            raise BadInput(f"{path}: {name}: expected a directory, or a mapping with directory, command and workdir")
         found[name] = {**entry, "directory": str((path.parent / entry["directory"]).absolute())}
     return found
 

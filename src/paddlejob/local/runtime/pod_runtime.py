@@ -1,4 +1,4 @@
-"""What the pods of a job are started with: their files, their environment, and the process of each container."""
+"""What the containers of a job are started with: files, environment, working directory and command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paddlejob.plan import Pod
 
 HOSTS = Path("/etc/hosts")
 LAUNCHER_LOGS = "PADDLE_LOG_DIR"
-"""Where Paddle's launcher writes what it then shows: pods that share a directory must not share that."""
+"""Where Paddle's launcher writes its logs: pods that share a directory must not share them."""
 GPUS = "CUDA_VISIBLE_DEVICES"
 Manifest = dict[str, Any]
 
@@ -33,37 +33,32 @@ class PodRuntime:
         self._config_maps = config_maps(self.options.objects)
         self._secrets = secrets(self.options.objects)
 
-    def furnish(self, pod: LocalPod) -> None:
-        """Make the directories that stand for the pod's volumes."""
+    def prepare_volumes(self, pod: LocalPod) -> None:
+        """Create the directories of the pod's volumes."""
         facts = self._facts(pod, {})
         for volume in pod.manifest["spec"].get("volumes") or []:
             own = pod.own / "volumes"
             source = volumes.find_source(volume, pod.key[0], own, self.options, self._store)
-            volumes.make(volume, source, facts)
+            volumes.create(volume, source, facts)
             pod.sources[volume["name"]] = source
 
-    def launch(
-        self,
-        pod: LocalPod,
-        container: Manifest,
-        shared: Mapping[str, Mapping[str, str]],
-        peers: Iterable[Pod] = (),
-        gpus: list[str] | None = None,
+    def process_spec(
+        self, pod: LocalPod, container: Manifest, shared: Mapping[str, Mapping[str, str]], peers: Iterable[Pod] = ()
     ) -> ProcessSpec:
-        """`shared` are ConfigMaps of the engine; `peers` are pods that are called by name; `gpus` None: no word."""
+        """`shared` are ConfigMaps of the engine; `peers` are pods that can be reached by name."""
         hosts = {f"{peer.name}.{pod.key[0]}.svc": peer.address for peer in peers}
-        mounts = volumes.mounts_of(container, pod.sources, self.options.places) if self._isolated else []
+        mounts = volumes.mounts_of(container, pod.sources, self.options.host_paths) if self._isolated else []
         if self._isolated and hosts:
             mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
             hosts = {}
         given = environment(container, self._facts(pod, shared))
         variables = {name: _resolved(value, hosts) for name, value in given.items()}
-        base = base_environment(self.options, self._store) | ({} if gpus is None else {GPUS: ",".join(gpus)})
+        base = base_environment(self.options, self._store) | ({} if pod.gpus is None else {GPUS: ",".join(pod.gpus)})
         log = self.log(pod, container)
         log.parent.mkdir(parents=True, exist_ok=True)
         return ProcessSpec(
             id=f"{pod.seen.uid}/{container['name']}",
-            argv=[_resolved(expand(word, variables), hosts) for word in argv(container, self.options)],
+            argv=[_resolved(expand(argument, variables), hosts) for argument in argv(container, self.options)],
             env={LAUNCHER_LOGS: str(pod.own / "log"), **base, **variables, MARK: pod.seen.uid},
             cwd=self._working_directory(pod, container, mounts),
             log=str(log),
@@ -72,7 +67,7 @@ class PodRuntime:
         )
 
     def log(self, pod: LocalPod, container: Manifest) -> Path:
-        """The training container's log bears the name of the pod alone."""
+        """The log of the training container is named after the pod alone."""
         name = "" if container["name"] == pod.main["name"] else container["name"]
         return self._folder.log(pod.seen.attempt, pod.seen.name, name)
 
@@ -87,10 +82,10 @@ class PodRuntime:
         )
 
     def _working_directory(self, pod: LocalPod, container: Manifest, mounts: list[Mount]) -> str:
-        """The container's own, else the image's; an image's directory is also where the image would have it."""
+        """The container's, else the image's; the image's directory is also mounted at its path in the image."""
         image = find_image(container.get("image") or "", self.options)
         if self._isolated:
-            mounts += [{"target": place, "source": str(source)} for place, source in image.files.items()]
+            mounts += [{"target": path, "source": str(source)} for path, source in image.files.items()]
         if image.cwd:
             return container.get("workingDir") or image.cwd
         directory = image.directory
@@ -100,16 +95,16 @@ class PodRuntime:
         elif image.bundled:
             directory = volumes.copy_image(directory, pod.own)
         given = container.get("workingDir") or ""
-        place = image.workdir or given
-        hidden = any(Path(mount["target"]) in (Path(place), *Path(place).parents) for mount in mounts)
-        if self._isolated and place and not hidden and not Path(place).exists():
-            mounts.append({"target": place, "source": str(directory)})
-            return given or place
+        path = image.workdir or given
+        hidden = any(Path(mount["target"]) in (Path(path), *Path(path).parents) for mount in mounts)
+        if self._isolated and path and not hidden and not Path(path).exists():
+            mounts.append({"target": path, "source": str(directory)})
+            return given or path
         return given or str(directory)
 
 
 def _resolved(text: str, hosts: Mapping[str, str]) -> str:
-    """With addresses in the place of names, where nobody else resolves them."""
+    """Names replaced by addresses; without a mount namespace no hosts file resolves them."""
     if not hosts or ".svc" not in text:
         return text
     longest_first = sorted(hosts, key=len, reverse=True)
@@ -117,7 +112,7 @@ def _resolved(text: str, hosts: Mapping[str, str]) -> str:
 
 
 def _hosts_file(pod: LocalPod, hosts: Mapping[str, str]) -> Path:
-    """The machine's own, and the names of the job's pods."""
+    """The entries of this machine's file, and the names of the job's pods."""
     pod.own.mkdir(parents=True, exist_ok=True)
     file = pod.own / "hosts"
     lines = [f"{address} {name} {name.partition('.')[0]}" for name, address in hosts.items()]

@@ -1,4 +1,4 @@
-"""The engine's side of the nursery: start a container, end it, hear what became of it."""
+"""The engine's side of the supervisor: starts and ends containers, and passes on reports about them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProcessSpec:
 
 
 class Processes:
-    """`on_report(id, words)` hears: started (a pid), failed (why), ended (an exit code, oom), gone."""
+    """`on_report(id, report)` gets {started: pid}, {failed: message}, {ended: exit code, oom}, {gone: True}."""
 
     def __init__(self, on_report: Callable[[str, dict[str, Any]], None], on_lost: Callable[[], None]) -> None:
         self._on_report = on_report
@@ -53,14 +53,14 @@ class Processes:
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        first = await self._hear()
+        first = await self._read_report()
         if first is None:
-            raise NotPossible("the process that starts containers did not start; see the lines above")
+            raise NotPossible("the supervisor of containers did not start; see the lines above")
         self.isolated, self.why_not_isolated = first["isolated"], first["why"]
         self._listening = asyncio.create_task(self._listen())
 
     async def close(self) -> None:
-        """End all containers at once."""
+        """Kill all containers."""
         assert self._process and self._process.stdin
         self._on_lost = lambda: None
         self._process.stdin.close()
@@ -68,26 +68,26 @@ class Processes:
         if self._listening:
             await self._listening
 
-    def start(self, launch: ProcessSpec) -> None:
-        self._ask(asdict(launch))
+    def start(self, spec: ProcessSpec) -> None:
+        self._request(asdict(spec))
 
-    def end(self, name: str) -> None:
-        """Ask all processes of a container to end."""
-        self._ask({"id": name, "kill": False})
+    def terminate(self, name: str) -> None:
+        """Send SIGTERM to all processes of a container."""
+        self._request({"id": name, "kill": False})
 
     def kill(self, name: str) -> None:
-        self._ask({"id": name, "kill": True})
+        self._request({"id": name, "kill": True})
 
-    def _ask(self, request: dict[str, Any]) -> None:
+    def _request(self, request: dict[str, Any]) -> None:
         assert self._process and self._process.stdin
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
     async def _listen(self) -> None:
-        while (words := await self._hear()) is not None:
-            self._on_report(words.pop("id"), words)
+        while (report := await self._read_report()) is not None:
+            self._on_report(report.pop("id"), report)
         self._on_lost()
 
-    async def _hear(self) -> dict[str, Any] | None:
+    async def _read_report(self) -> dict[str, Any] | None:
         assert self._process and self._process.stdout
         line = await self._process.stdout.readline()
         return json.loads(line) if line else None

@@ -1,4 +1,4 @@
-"""Volumes of a pod as directories, and where a container mounts them."""
+"""The volumes of a pod as directories, and the mounts of its containers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.errors import NotPossible
-from paddlejob.local.machine.resources import amount
+from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts, config_maps, field_value, secrets
 from paddlejob.local.sandbox.mounts import Mount
@@ -21,7 +21,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """What a volume stands for. Without a path it is memory."""
+    """Where the files of a volume are. Without a path it is memory."""
 
     path: Path | None = None
     files: dict[str, str] | None = None
@@ -32,12 +32,12 @@ class Source:
 
 
 def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions, store: Store) -> Source:
-    """`own` is the directory of this pod alone. Nothing is made yet."""
+    """`own` is the directory of this pod alone. Nothing is created yet."""
     name = volume["name"]
     match {key: value for key, value in volume.items() if key != "name" and value is not None}:
         case {"emptyDir": empty}:
             if empty.get("medium") == "Memory":
-                return Source(size=int(amount(empty.get("sizeLimit") or 0)))
+                return Source(size=int(parse_quantity(empty.get("sizeLimit") or 0)))
             return Source(own / name)
         case {"hostPath": {"path": path}}:
             return _host_path(path, options, store)
@@ -54,33 +54,33 @@ def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions
         case {"nfs": nfs}:
             return _nfs(nfs, options)
         case other:
-            kind = next(iter(other), "of no kind")
+            kind = next(iter(other), "a volume without a type")
             raise NotPossible(
-                f"volume {name}: {kind} cannot be had on one machine; use a hostPath or a persistentVolumeClaim with "
-                "--volume CLAIM=DIR"
+                f"volume {name}: {kind} is not supported on one machine; use a hostPath, or a persistentVolumeClaim "
+                "with --volume CLAIM=DIR"
             )
 
 
 def _host_path(path: str, options: RunOptions, store: Store) -> Source:
-    for place, directory in options.places.items():
-        if Path(path).is_relative_to(place):
-            return Source(Path(directory) / Path(path).relative_to(place))
+    for prefix, directory in options.host_paths.items():
+        if Path(path).is_relative_to(prefix):
+            return Source(Path(directory) / Path(path).relative_to(prefix))
     if Path(path).exists():
         return Source(Path(path))
-    stand_in = store.root / "host" / path.lstrip("/")
-    note = f"hostPath {path} is not on this machine: {stand_in} stands in for it (--volume {path}=DIR names another)"
-    return Source(stand_in, note=note)
+    substitute = store.root / "host" / path.lstrip("/")
+    note = f"hostPath {path} does not exist here; using {substitute}. Choose another with --volume {path}=DIR."
+    return Source(substitute, note=note)
 
 
 def _nfs(nfs: Manifest, options: RunOptions) -> Source:
     name = f"{nfs['server']}:{nfs['path']}"
     if name in options.volumes:
         return Source(Path(options.volumes[name]))
-    raise NotPossible(f"nfs {name} is not mounted here; name a directory for it: --volume {name}=DIR")
+    raise NotPossible(f"NFS volume {name} is not mounted here; choose a directory for it with --volume {name}=DIR")
 
 
 def _claim(claim: str, namespace: str, options: RunOptions, store: Store) -> Source:
-    """What the user named; else what a volume in the same file says; else a directory that is kept."""
+    """The user's choice; else the hostPath of its volume in the same file; else a directory that is kept."""
     if claim in options.volumes:
         return Source(Path(options.volumes[claim]))
     document = options.object("PersistentVolumeClaim", claim) or {"spec": {}}
@@ -88,11 +88,11 @@ def _claim(claim: str, namespace: str, options: RunOptions, store: Store) -> Sou
     if volume and "hostPath" in volume["spec"]:
         return _host_path(volume["spec"]["hostPath"]["path"], options, store)
     kept = store.claim(namespace, claim)
-    return Source(kept, note=f"claim {claim} is kept in {kept} (--volume {claim}=DIR names another directory)")
+    return Source(kept, note=f"Claim {claim} is stored in {kept}. Choose another directory with --volume {claim}=DIR.")
 
 
 def named(volume: Manifest) -> str:
-    """What `--volume NAME=DIR` calls it; empty where nothing else can stand for it."""
+    """Its name in `--volume NAME=DIR`; empty if the option cannot replace it."""
     match volume:
         case {"persistentVolumeClaim": {"claimName": claim}}:
             return str(claim)
@@ -108,12 +108,13 @@ def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -
     if found is None:
         if reference.get("optional"):
             return {}
-        raise NotPossible(f"{kind} {reference['name']} is not there; put it into the same file as the job")
+        raise NotPossible(f"{kind} {reference['name']} does not exist; add it to the file of the job")
     items = reference.get("items")
     return {one["path"]: found[one["key"]] for one in items} if items else found
 
 
-def make(volume: Manifest, source: Source, facts: PodFacts) -> None:
+def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
+    """Create the directory of a volume and the files in it."""
     if source.path is None:
         return
     if not source.path.exists():
@@ -123,14 +124,14 @@ def make(volume: Manifest, source: Source, facts: PodFacts) -> None:
         items = volume["downwardAPI"].get("items") or []
         files = {one["path"]: field_value(one["fieldRef"]["fieldPath"], facts) for one in items if "fieldRef" in one}
     for name, text in (files or {}).items():
-        place = source.path / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+        file = source.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
 
 
-def mounts_of(container: Manifest, sources: dict[str, Source], places: Mapping[str, str]) -> list[Mount]:
-    """`places` are directories of this machine that others stand for; a volume at the same path covers them."""
-    found: list[Mount] = [{"target": place, "source": directory} for place, directory in places.items()]
+def mounts_of(container: Manifest, sources: dict[str, Source], host_paths: Mapping[str, str]) -> list[Mount]:
+    """`host_paths` are paths of this machine and the directories to mount there; volumes are mounted over them."""
+    found: list[Mount] = [{"target": path, "source": directory} for path, directory in host_paths.items()]
     for one in container.get("volumeMounts") or []:
         source = sources[one["name"]]
         mount: Mount = {"target": one["mountPath"], "readonly": bool(one.get("readOnly")) or source.readonly}
@@ -146,7 +147,7 @@ def mounts_of(container: Manifest, sources: dict[str, Source], places: Mapping[s
 
 
 def copy_image(directory: Path, own: Path) -> Path:
-    """A copy of a bundled example, so that what a program writes beside itself stays its own."""
-    place = own / "image"
-    shutil.copytree(directory, place, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    return place
+    """A copy of a bundled example for one pod, so that pods do not share the files that they write next to it."""
+    copied = own / "image"
+    shutil.copytree(directory, copied, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    return copied

@@ -1,7 +1,7 @@
-"""The first process of a container: starts its command, passes on a request to end, and outlives everything in it.
+"""The first process of a container: starts its command, forwards signals, and reaps what the command leaves.
 
-In a PID namespace of its own it is process 1, and the kernel ends all others with it. Without one it adopts what its
-command leaves behind, and ends it by walking /proc.
+In a PID namespace of its own it is process 1, and the kernel ends all others with it. Without one it adopts orphans
+of its command, and finds them in /proc to end them.
 """
 
 from __future__ import annotations
@@ -14,51 +14,51 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from paddlejob.local.machine.proc import descendants, out_of_memory_kills
 from paddlejob.local.sandbox import kernel
 from paddlejob.local.sandbox.mounts import arrange
+from paddlejob.local.sandbox.proc import descendants, out_of_memory_kills
 
 KILL_ALL = signal.SIGUSR1
 START_FAILED = 128
 SIGNALS = {signal.SIGTERM, KILL_ALL}
 
 
-def become_init(launch: dict[str, Any], report: int, life: int, isolated: bool) -> NoReturn:
-    """Run one container to its end. `life` hangs up when the nursery is gone."""
+def become_init(spec: dict[str, Any], report: int, life: int, isolated: bool) -> NoReturn:
+    """Run one container to its end. `life` is a pipe that is closed when the supervisor ends."""
     code = START_FAILED
     try:
         if not isolated:
             kernel.die_with_parent(KILL_ALL)
         if not select.select([life], [], [], 0)[0]:
-            code = _Init(launch, report, isolated).run()
+            code = _Init(spec, report, isolated).run()
     except Exception as error:
-        _tell(report, {"failed": _reason(error)})
+        _send(report, {"failed": _message(error)})
     finally:
         os._exit(code if code < 128 else START_FAILED)
 
 
 class _Init:
-    def __init__(self, launch: dict[str, Any], report: int, isolated: bool) -> None:
-        self._launch = launch
+    def __init__(self, spec: dict[str, Any], report: int, isolated: bool) -> None:
+        self._spec = spec
         self._report = report
         self._isolated = isolated
 
     def run(self) -> int:
-        """The log is opened first, as a volume may cover the directory that it lies in; and our process number is
-        read as others see it, before /proc is our own."""
+        """Open the log first, as a volume may be mounted over its directory; and read our process number before
+        /proc is mounted anew, as the engine sees it."""
         os.setsid()
         self._pid = int(Path("/proc/self").readlink().name)
-        log = os.open(self._launch["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        log = os.open(self._spec["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
         if self._isolated:
             kernel.unshare(kernel.CLONE_NEWNS)
-            arrange(self._launch["mounts"], Path(self._launch["stage"]))
+            arrange(self._spec["mounts"], Path(self._spec["stage"]))
         else:
             kernel.adopt_orphans()
-        signal.signal(signal.SIGTERM, lambda *_: self._send(signal.SIGTERM))
-        signal.signal(KILL_ALL, lambda *_: self._send(signal.SIGKILL))
+        signal.signal(signal.SIGTERM, lambda *_: self._signal_all(signal.SIGTERM))
+        signal.signal(KILL_ALL, lambda *_: self._signal_all(signal.SIGKILL))
         before = out_of_memory_kills()
         main = self._start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -66,24 +66,24 @@ class _Init:
         oom = code == 128 + signal.SIGKILL and out_of_memory_kills() > before
         if not self._isolated:
             self._end_leftovers()
-        _tell(self._report, {"ended": code, "oom": oom})
+        _send(self._report, {"ended": code, "oom": oom})
         return 0
 
     def _start(self) -> int:
-        """Fork and execute the command; an error of execve comes back through a pipe."""
-        back, error = os.pipe()
+        """Fork and execute the command; an error of execve is returned through a pipe."""
+        back, error_pipe = os.pipe()
         child = os.fork()
         if child == 0:
-            _execute(self._launch, error)
-        os.close(error)
+            _execute(self._spec, error_pipe)
+        os.close(error_pipe)
         with os.fdopen(back, "rb") as pipe:
-            words = pipe.read().decode(errors="replace")
-        if words:
-            raise RuntimeError(words)
-        _tell(self._report, {"started": self._pid})
+            message = pipe.read().decode(errors="replace")
+        if message:
+            raise RuntimeError(message)
+        _send(self._report, {"started": self._pid})
         return child
 
-    def _send(self, number: int) -> None:
+    def _signal_all(self, number: int) -> None:
         if self._isolated:
             _kill(-1, number)
             return
@@ -92,15 +92,15 @@ class _Init:
 
     def _end_leftovers(self) -> None:
         while True:
-            self._send(signal.SIGKILL)
+            self._signal_all(signal.SIGKILL)
             try:
                 os.waitpid(-1, 0)
             except ChildProcessError:
                 return
 
 
-def _execute(launch: dict[str, Any], error: int) -> NoReturn:
-    command, cwd = launch["argv"][0], launch["cwd"]
+def _execute(spec: dict[str, Any], error_pipe: int) -> NoReturn:
+    command, cwd = spec["argv"][0], spec["cwd"]
     what = f"the working directory {cwd}"
     try:
         os.setsid()
@@ -109,14 +109,14 @@ def _execute(launch: dict[str, Any], error: int) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.chdir(cwd)
         what = command
-        os.execvpe(command, launch["argv"], launch["env"])
-    except OSError as failure:
-        missing = isinstance(failure, FileNotFoundError) and what == command
-        os.write(error, f"{what}: {'no such command' if missing else failure.strerror}".encode()[:4000])
+        os.execvpe(command, spec["argv"], spec["env"])
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError) and what == command
+        os.write(error_pipe, f"{what}: {'no such command' if missing else error.strerror}".encode()[:4000])
     os._exit(127)
 
 
-def _reason(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or type(error).__name__
@@ -135,6 +135,6 @@ def _kill(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def _tell(pipe: int, words: dict[str, Any]) -> None:
+def _send(pipe: int, report: dict[str, Any]) -> None:
     with suppress(BrokenPipeError):
-        os.write(pipe, json.dumps(words).encode() + b"\n")
+        os.write(pipe, json.dumps(report).encode() + b"\n")

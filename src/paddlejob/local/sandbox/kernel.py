@@ -1,4 +1,4 @@
-"""The few calls to Linux that Python 3.11 has no names for."""
+"""Linux system calls that Python 3.11 does not provide."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def die_with_parent(signal_number: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Descendants whose parent died become our children."""
+    """Orphaned descendants become children of this process."""
     _check(_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
 
 

@@ -1,7 +1,7 @@
-"""The file tree of one pod, made in its own mount namespace: volumes where the template mounts them.
+"""The file tree of one container, in its own mount namespace: volumes at the paths where the template mounts them.
 
-Nothing is left on the host: where a mount point does not exist, the directory above it is covered by a mirror of
-itself in memory, in which the mount point can be made.
+Nothing is left on the host: where a mount point does not exist, a copy of its parent's entries is mounted from memory
+over the parent, and the mount point is created in that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path("/")
 
 
 class Mount(TypedDict):
-    """A directory or file put somewhere else. Without `source` it is an empty file system in memory."""
+    """A bind mount of a directory or file; without `source`, an empty file system in memory."""
 
     target: str
     source: NotRequired[str]
@@ -25,20 +25,20 @@ class Mount(TypedDict):
 
 
 def arrange(mounts: list[Mount], stage: Path) -> None:
-    """Carry out the mounts, shallow ones first. `stage` is an empty directory that is mounted over meanwhile."""
+    """Mount all, parents first. `stage` is an empty directory used as a temporary mount point."""
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     ours: set[Path] = set()
     for mount in sorted(mounts, key=lambda one: one["target"].count("/")):
         target = Path(os.path.normpath(mount["target"]))
         if not target.exists():
-            _make_place(mount, target, stage, ours)
+            _make_mount_point(mount, target, stage, ours)
         _mount(mount, target)
         ours.add(target)
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
 
 
-def _make_place(mount: Mount, target: Path, stage: Path, ours: set[Path]) -> None:
-    """In a mirror, or in a volume that is mounted above."""
+def _make_mount_point(mount: Mount, target: Path, stage: Path, ours: set[Path]) -> None:
+    """Create it in a mirror of the nearest directory, or in a volume that is mounted above."""
     above = next(parent for parent in target.parents if parent.is_dir())
     if above not in ours and not any(one in above.parents for one in ours - {ROOT}):
         _mirror(above, stage)
@@ -52,11 +52,11 @@ def _make_place(mount: Mount, target: Path, stage: Path, ours: set[Path]) -> Non
 
 
 def _mirror(directory: Path, stage: Path) -> None:
-    """Cover a directory by a file system in memory that shows the same entries."""
+    """Mount a file system from memory over a directory, with the same entries."""
     kernel.mount("paddlejob", str(stage), "tmpfs", options="mode=755")
     kernel.mount("none", str(stage), flags=kernel.MS_UNBINDABLE)
     for entry in sorted(directory.iterdir()):
-        _show(entry, stage / entry.name)
+        _bind_entry(entry, stage / entry.name)
     kernel.mount("none", str(stage), flags=kernel.MS_PRIVATE)
     if directory == ROOT:
         os.chdir(stage)
@@ -68,15 +68,15 @@ def _mirror(directory: Path, stage: Path) -> None:
         kernel.detach(str(stage))
 
 
-def _show(entry: Path, place: Path) -> None:
+def _bind_entry(entry: Path, target: Path) -> None:
     if entry.is_symlink():
-        place.symlink_to(entry.readlink())
+        target.symlink_to(entry.readlink())
         return
     if entry.is_dir():
-        place.mkdir()
+        target.mkdir()
     else:
-        place.touch()
-    kernel.mount(str(entry), str(place), flags=kernel.MS_BIND | kernel.MS_REC)
+        target.touch()
+    kernel.mount(str(entry), str(target), flags=kernel.MS_BIND | kernel.MS_REC)
 
 
 def _mount(mount: Mount, target: Path) -> None:
@@ -87,6 +87,6 @@ def _mount(mount: Mount, target: Path) -> None:
         return
     kernel.mount(source, str(target), flags=kernel.MS_BIND | kernel.MS_REC)
     if mount.get("readonly"):
-        # The flags that the file system has already must be repeated: taking one off needs more rights than we have.
+        # Flags of the file system must be repeated: removing one needs privileges that we may not have.
         kept = os.statvfs(target).f_flag & (kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
         kernel.mount("none", str(target), flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kept)

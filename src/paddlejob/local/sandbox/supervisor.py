@@ -1,7 +1,7 @@
-"""A small process that starts all containers of an engine and dies with it, and they with it.
+"""A small process that starts and reaps all containers of an engine; it ends with the engine, and they with it.
 
-It is apart from the engine because it must have one thread only, and because a fork of it costs little. Requests come
-as lines of JSON on standard input, reports go out on standard output. When standard input ends, everything ends.
+It is separate from the engine because it must have a single thread, and because forking it is cheap. Requests are
+lines of JSON on standard input, reports are lines on standard output. When standard input ends, all containers do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from paddlejob.local.sandbox import kernel
 from paddlejob.local.sandbox.init import KILL_ALL, SIGNALS, become_init
 
 SWITCH = "PADDLEJOB_NAMESPACES"
-"""Set to 0 it keeps containers from having namespaces of their own."""
+"""Set to 0, it runs containers without namespaces of their own."""
 
 
 class Supervisor:
@@ -32,7 +32,7 @@ class Supervisor:
         self._report({"isolated": self._isolated, "why": why_not})
 
     def serve(self) -> None:
-        self._watch.register(0, selectors.EVENT_READ, self._take_requests)
+        self._watch.register(0, selectors.EVENT_READ, self._read_requests)
         while True:
             for key, _ in self._watch.select():
                 if not key.data():
@@ -44,7 +44,7 @@ class Supervisor:
         for pid in self._inits.values():
             os.waitpid(pid, 0)
 
-    def _take_requests(self) -> bool:
+    def _read_requests(self) -> bool:
         got = os.read(0, 1 << 20)
         if not got:
             return False
@@ -60,33 +60,33 @@ class Supervisor:
     def _kill(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL if self._isolated else KILL_ALL)
 
-    def _start(self, launch: dict[str, Any]) -> None:
-        """Signals wait until the first process can take them: process 1 would ignore them."""
+    def _start(self, spec: dict[str, Any]) -> None:
+        """Signals are blocked until the first process can handle them: process 1 would ignore them."""
         back, report = os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         if self._isolated:
             kernel.unshare(kernel.CLONE_NEWPID)
         pid = os.fork()
         if pid == 0:
-            self._be_container(launch, report)
+            self._become_container(spec, report)
         if self._isolated:
             kernel.setns(self._own_pids, kernel.CLONE_NEWPID)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         os.close(report)
-        self._inits[launch["id"]] = pid
-        self._watch.register(back, selectors.EVENT_READ, lambda: self._hear(launch["id"], back))
+        self._inits[spec["id"]] = pid
+        self._watch.register(back, selectors.EVENT_READ, lambda: self._on_report(spec["id"], back))
 
-    def _be_container(self, launch: dict[str, Any], report: int) -> NoReturn:
+    def _become_container(self, spec: dict[str, Any], report: int) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
             os.dup2(nothing, standard)
         kept = sorted((self._life, report))
         for first, last in zip([3, kept[0] + 1, kept[1] + 1], [kept[0], kept[1], 1 << 16], strict=True):
             os.closerange(first, last)
-        become_init(launch, report, self._life, self._isolated)
+        become_init(spec, report, self._life, self._isolated)
 
-    def _hear(self, name: str, back: int) -> bool:
-        """Pass on what the first process of a container says; it has ended when it hangs up."""
+    def _on_report(self, name: str, back: int) -> bool:
+        """Forward reports of a container's first process; the end of the pipe means that it has ended."""
         got = os.read(back, 1 << 16)
         for line in got.splitlines():
             self._report({"id": name, **json.loads(line)})
@@ -97,13 +97,13 @@ class Supervisor:
             self._report({"id": name, "gone": True})
         return True
 
-    def _report(self, words: dict[str, Any]) -> None:
-        sys.stdout.write(json.dumps(words) + "\n")
+    def _report(self, report: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps(report) + "\n")
         sys.stdout.flush()
 
 
 def isolation() -> tuple[bool, str]:
-    """Whether containers can have namespaces of their own here, and if not, why."""
+    """Whether containers can have namespaces of their own here, and if not, why not. Changes this process."""
     if os.environ.get(SWITCH) == "0":
         return False, f"{SWITCH} is 0"
     try:
@@ -117,7 +117,7 @@ def isolation() -> tuple[bool, str]:
 
 
 def probe() -> tuple[bool, str]:
-    """The same, asked without being changed by it."""
+    """The same, tried in a child process."""
     back, line = os.pipe()
     child = os.fork()
     if child == 0:
@@ -127,7 +127,7 @@ def probe() -> tuple[bool, str]:
             os._exit(0)
     os.close(line)
     with os.fdopen(back, "rb") as pipe:
-        isolated, why_not = json.loads(pipe.read() or '[false, "the attempt ended early"]')
+        isolated, why_not = json.loads(pipe.read() or '[false, "the attempt failed"]')
     os.waitpid(child, 0)
     return isolated, why_not
 
@@ -135,12 +135,12 @@ def probe() -> tuple[bool, str]:
 def _enter_user_namespace() -> None:
     user, group = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER)
-    for name, words in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-        Path("/proc/self", name).write_text(words)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        Path("/proc/self", name).write_text(text)
 
 
 def _try_namespaces() -> int:
-    """In a process of its own, as a PID namespace cannot be left again."""
+    """Try in a child process, as a PID namespace cannot be left again."""
     child = os.fork()
     if child == 0:
         try:
@@ -156,8 +156,8 @@ def _try_namespaces() -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _first_of_a_namespace() -> None:
-    """Go on as process 1 of a PID namespace of our own: when we end, the kernel ends all that we started."""
+def _enter_pid_namespace() -> None:
+    """Continue as process 1 of a new PID namespace: when it ends, the kernel ends all that it started."""
     kernel.unshare(kernel.CLONE_NEWPID)
     child = os.fork()
     if child:
@@ -169,9 +169,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     isolated, why_not = isolation()
     if isolated:
-        _first_of_a_namespace()
-    nursery = Supervisor(isolated, why_not)
+        _enter_pid_namespace()
+    supervisor = Supervisor(isolated, why_not)
     try:
-        nursery.serve()
+        supervisor.serve()
     finally:
-        nursery.end_all()
+        supervisor.end_all()

@@ -1,16 +1,18 @@
-"""Processes of this machine, read from /proc. What ends while it is read is left out."""
+"""The processes of this machine, read from /proc; one that ends meanwhile is left out."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def descendants(root: int) -> list[int]:
-    """All processes below one."""
+    """All descendants of a process."""
     children: dict[int, list[int]] = {}
     for pid, parent in parents().items():
         children.setdefault(parent, []).append(pid)
@@ -32,14 +34,22 @@ def parents() -> dict[int, int]:
 
 
 def environments() -> Iterator[tuple[int, list[bytes]]]:
-    """Processes other than this one, and their environment, as far as we may read it."""
+    """Other processes and their environments, as far as this user may read them."""
     for process in _processes():
         if int(process.name) != os.getpid():
             yield int(process.name), _read(process / "environ").split(b"\0")
 
 
+def kill_with_variable(variables: set[bytes]) -> None:
+    """Kill every process that has one of these NAME=VALUE entries in its environment."""
+    for pid, environment in environments():
+        if variables & set(environment):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 def memory_below(roots: Iterable[int]) -> dict[int, int]:
-    """By the first process of each tree: bytes that belong to its processes alone."""
+    """By the root of each process tree: the bytes of memory that its processes do not share."""
     known = parents()
     used = dict.fromkeys(roots, 0)
     for pid in known:
@@ -52,7 +62,7 @@ def memory_below(roots: Iterable[int]) -> dict[int, int]:
 
 
 def out_of_memory_kills() -> int:
-    """How often the kernel has killed a process for want of memory since it started."""
+    """How many processes the kernel has killed for lack of memory since boot."""
     for line in _read(Path("/proc/vmstat")).splitlines():
         if line.startswith(b"oom_kill "):
             return int(line.split()[1])

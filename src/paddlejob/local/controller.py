@@ -1,0 +1,123 @@
+"""The controller: a turn of a job plans and acts, binds pods, starts them, and releases what is no longer needed."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable
+
+from paddlejob.engine.backend import Key
+from paddlejob.engine.queue import KeyedQueue
+from paddlejob.engine.reconcile import Reconciler
+from paddlejob.local.backend import LocalBackend
+from paddlejob.local.kubelet import Kubelet
+from paddlejob.local.scheduler import Scheduler
+from paddlejob.local.store import at_rest
+
+RESCHEDULE_EVERY = 1.0
+"""Resources may also be released by jobs of other engines."""
+SECONDS_BETWEEN_TURNS = 0.02
+
+
+class JobController:
+    """`on_deleted(key)` is called when a deleted job and all that it owned are gone."""
+
+    def __init__(
+        self,
+        backend: LocalBackend,
+        scheduler: Scheduler,
+        clock: Callable[[], float],
+        on_deleted: Callable[[Key], None],
+    ) -> None:
+        self.queue: KeyedQueue[Key] = KeyedQueue(rest=SECONDS_BETWEEN_TURNS, on_failure=_log_failure)
+        self._backend = backend
+        self._reconciler = Reconciler(backend, clock)
+        self._scheduler = scheduler
+        self._clock = clock
+        self._on_deleted = on_deleted
+        self._resting: dict[Key, asyncio.Event] = {}
+
+    def add(self, key: Key, kubelet: Kubelet) -> None:
+        self._backend.kubelets[key] = kubelet
+        self._resting[key] = asyncio.Event()
+        self.queue.add(key)
+
+    async def run(self) -> None:
+        await self.queue.run(self._turn, concurrency=8)
+
+    def is_resting(self, key: Key) -> bool:
+        return self._resting[key].is_set()
+
+    async def rest(self, key: Key) -> None:
+        """Wait until the job has finished, is suspended or is deleted, and none of its processes lives."""
+        await self._resting[key].wait()
+
+    async def _turn(self, key: Key) -> None:
+        kubelet = self._backend.kubelets.get(key)
+        if kubelet is None:
+            return
+        document = kubelet.objects.folder.document()
+        if document is None or document["metadata"].get("deletionTimestamp"):
+            self._collect_garbage(kubelet)
+            return
+        kubelet.objects.write_records()
+        self._reserve_ports(kubelet)
+        wake_at = await self._reconciler.step(key)
+        if wake_at is not None:
+            self.queue.add_after(key, wake_at - self._clock())
+        self._schedule(kubelet)
+        kubelet.sync()
+        self._settle(kubelet)
+
+    def _reserve_ports(self, kubelet: Kubelet) -> None:
+        """Before the first pod is created: the port is part of a pod's manifest."""
+        job = kubelet.objects.folder.job() if kubelet.objects.allocation.port is None else None
+        if job is not None and not at_rest(job):
+            self._scheduler.reserve_ports(kubelet.objects)
+
+    def _schedule(self, kubelet: Kubelet) -> None:
+        """Bind the pods that were just created, or that did not fit before."""
+        objects = kubelet.objects
+        job = objects.folder.job() if objects.unbound_pods() else None
+        if job is None or at_rest(job):
+            return
+        self._scheduler.schedule(objects, job, overcommit=kubelet.runtime.options.overcommit)
+        if objects.unbound_pods():
+            self.queue.add_after(objects.key, RESCHEDULE_EVERY)
+
+    def _settle(self, kubelet: Kubelet) -> None:
+        """A job at rest gives back what it holds as soon as its last process has ended."""
+        key = kubelet.objects.key
+        job = kubelet.objects.folder.job()
+        if job is None:
+            return
+        if not at_rest(job):
+            self._resting[key].clear()
+        elif not kubelet.has_processes:
+            self._release(kubelet)
+            kubelet.objects.write_records()
+            self._resting[key].set()
+
+    def _release(self, kubelet: Kubelet) -> None:
+        """Give back what a job holds, and look again at jobs that wait for resources."""
+        self._scheduler.release(kubelet.objects)
+        for key, other in self._backend.kubelets.items():
+            if other is not kubelet and other.objects.unbound_pods():
+                self.queue.add(key)
+
+    def _collect_garbage(self, kubelet: Kubelet) -> None:
+        """Remove what a deleted job owns, as the garbage collector does in a cluster."""
+        kubelet.delete_all()
+        if kubelet.objects.pods:
+            return
+        key = kubelet.objects.key
+        del self._backend.kubelets[key]
+        self._release(kubelet)
+        kubelet.objects.folder.remove()
+        self._on_deleted(key)
+        self._resting[key].set()
+
+
+def _log_failure(key: Key, error: Exception) -> None:
+    """To the log of the engine; the turn is tried again."""
+    print(f"{key[0]}/{key[1]}:", *traceback.format_exception(error))

@@ -1,0 +1,52 @@
+"""The record of a pod in pods.json: what other commands know about a pod, also after it is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class PodRecord:
+    name: str
+    uid: str
+    role: str
+    index: int
+    attempt: int
+    state: str
+    address: str = ""
+    exit_code: int | None = None
+    reason: str = ""
+    message: str = ""
+    pid: int = 0
+    """The first process of the training container, or 0."""
+    started: str = ""
+    ended: str = ""
+    log: str = ""
+    removed: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        fields = {**vars(self), "started": self.started or None, "ended": self.ended or None}
+        fields["exitCode"] = fields.pop("exit_code")
+        return fields
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Self:
+        """Also reads records of version 0.1, which called the reason `trouble` and the message `words`."""
+        return cls(
+            name=stored["name"],
+            uid=stored["uid"],
+            role=stored["role"],
+            index=stored["index"],
+            attempt=stored["attempt"],
+            state=stored["state"],
+            address=stored["address"],
+            exit_code=stored["exitCode"],
+            reason=stored.get("reason", stored.get("trouble", "")),
+            message=stored.get("message", stored.get("words", "")),
+            pid=stored["pid"],
+            started=stored["started"] or "",
+            ended=stored["ended"] or "",
+            log=stored["log"],
+            removed=stored["removed"],
+        )

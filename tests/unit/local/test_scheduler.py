@@ -1,0 +1,130 @@
+"""The scheduler: a job is bound as a whole or waits with a message, and gives back all that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlejob.api.types import PaddleJob
+from paddlejob.local.machine.ports import PortBlock
+from paddlejob.local.machine.resources import Machine
+from paddlejob.local.objects import JobObjects
+from paddlejob.local.options import RunOptions
+from paddlejob.local.pod import new_pod
+from paddlejob.local.scheduler import Scheduler
+from paddlejob.local.store import Store
+from paddlejob.plan import names
+from paddlejob.plan.manifest import pod_manifest
+from tests.support.builders import NOON, document, template
+
+MACHINE = Machine("laptop", cpus=4, memory=8 << 30, gpus=("0", "1"))
+
+
+class Cluster:
+    """Jobs with pending pods on one machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root)
+        self.scheduler = Scheduler(self.store, MACHINE)
+        self.changes = 0
+        self._locks: list[Any] = []
+
+    def job(self, name: str, workers: int = 2, **limits: Any) -> tuple[JobObjects, PaddleJob]:
+        made = document(name, workers=workers, worker_={"template": template(resources={"limits": limits})})
+        folder, lock = self.store.begin(made, RunOptions(), NOON)
+        self._locks.append(lock)
+        job = folder.job()
+        assert job is not None
+        objects = JobObjects(folder, on_change=self._count)
+        for role, spec in job.spec.roles.items():
+            for index in range(spec.replicas):
+                manifest = pod_manifest(job, role, index, 1, names.build_mark(job))
+                objects.add(new_pod(folder.key, f"{name}-{index}", manifest, folder.path / "pods", NOON))
+        return objects, job
+
+    def _count(self) -> None:
+        self.changes += 1
+
+    def close(self) -> None:
+        self.scheduler.close()
+        for lock in self._locks:
+            lock.release()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_job_that_fits_is_bound_and_each_pod_has_an_address_of_its_own(cluster: Cluster):
+    objects, job = cluster.job("one", cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    seen = [pod.seen for pod in objects.pods.values()]
+    assert len({pod.address for pod in seen}) == 2
+    assert {pod.node for pod in seen} == {"laptop"}
+    assert objects.unbound_pods() == []
+
+
+def test_a_job_that_does_not_fit_waits_as_a_whole_and_its_pods_say_why(cluster: Cluster):
+    cluster.scheduler.schedule(*cluster.job("first", cpu=1))
+    objects, job = cluster.job("second", workers=3, cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    seen = [pod.seen for pod in objects.pods.values()]
+    assert [(pod.address, pod.node, pod.reason) for pod in seen] == [("", "", "Unschedulable")] * 3
+    assert "insufficient cpu: the job requests 3 and this machine has 4; other jobs hold first (2)" in seen[0].message
+
+
+def test_trying_again_in_vain_changes_nothing(cluster: Cluster):
+    cluster.scheduler.schedule(*cluster.job("first", cpu=2))
+    objects, job = cluster.job("second", cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    before = cluster.changes
+    cluster.scheduler.schedule(objects, job)
+    assert cluster.changes == before
+
+
+def test_a_waiting_job_is_bound_when_another_has_released_its_resources(cluster: Cluster):
+    first = cluster.job("first", cpu=2)
+    cluster.scheduler.schedule(*first)
+    objects, job = cluster.job("second", cpu=2)
+    cluster.scheduler.schedule(objects, job)
+    cluster.scheduler.release(first[0])
+    cluster.scheduler.schedule(objects, job)
+    assert [(pod.seen.reason, pod.seen.message) for pod in objects.pods.values()] == [("", "")] * 2
+    assert objects.unbound_pods() == []
+
+
+def test_a_job_that_overcommits_does_not_wait(cluster: Cluster):
+    objects, job = cluster.job("greedy", cpu=99)
+    cluster.scheduler.schedule(objects, job)
+    assert "lower requests or replicas" in next(iter(objects.pods.values())).seen.message
+    cluster.scheduler.schedule(objects, job, overcommit=True)
+    assert objects.unbound_pods() == []
+
+
+def test_each_pod_is_bound_with_gpus_of_its_own(cluster: Cluster):
+    objects, job = cluster.job("one", **{"nvidia.com/gpu": 1})
+    cluster.scheduler.schedule(objects, job)
+    assert [pod.gpus for pod in objects.pods.values()] == [["0"], ["1"]]
+
+
+def test_ports_are_reserved_once_and_given_back_with_everything_else(cluster: Cluster):
+    objects, job = cluster.job("one", cpu=1)
+    cluster.scheduler.reserve_ports(objects)
+    port = objects.allocation.port
+    cluster.scheduler.reserve_ports(objects)
+    assert objects.allocation.port == port is not None
+    cluster.scheduler.schedule(objects, job)
+    assert (objects.folder.path / "claim.json").exists()
+    cluster.scheduler.release(objects)
+    assert objects.allocation.port is None
+    assert objects.allocation.resources is None
+    assert not (objects.folder.path / "claim.json").exists()
+    again = PortBlock()
+    assert again.first <= port, "the block is free again"
+    again.close()
