@@ -16,8 +16,8 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.pod import new_pod
 from paddlejob.local.scheduler import Scheduler
 from paddlejob.local.store import Store
-from paddlejob.plan import names
-from paddlejob.plan.manifest import pod_manifest
+from paddlejob.plan.objects.build_mark import build_mark
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import NOON, document, template
 
 MACHINE = Machine("laptop", cpus=4, memory=8 << 30, gpus=("0", "1"))
@@ -41,7 +41,7 @@ class Cluster:
         objects = JobObjects(folder, on_change=self._count)
         for role, spec in job.spec.roles.items():
             for index in range(spec.replicas):
-                manifest = pod_manifest(job, role, index, 1, names.build_mark(job))
+                manifest = pod_manifest(job, role, index, 1, build_mark(job))
                 objects.add(new_pod(folder.key, f"{name}-{index}", manifest, folder.path / "pods", NOON))
         return objects, job
 
