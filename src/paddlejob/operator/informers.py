@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,7 @@ class Informers:
             client, SERVICES, transform.service, namespace=namespace, label_selector=ours, index=_by_owner
         )
         self.pod_groups: Informer[Owned[PodGroup]] = Informer(
-            client, POD_GROUPS, transform.pod_group, namespace=namespace, index=_by_owner_and_name
+            client, POD_GROUPS, transform.pod_group, namespace=namespace, index=_by_owner_and_name, optional=True
         )
         informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups)
         self._by_resource: dict[Resource, Informer[Any]] = {one.resource: one for one in informers}
@@ -50,6 +51,14 @@ class Informers:
     def last_contact(self) -> float:
         """The time.monotonic() of the last response that any informer got."""
         return max(informer.last_contact for informer in self._by_resource.values())
+
+    @property
+    def failing(self) -> dict[Resource, float]:
+        """The resources whose list or watch fails, and for how many seconds."""
+        now = time.monotonic()
+        return {
+            one.resource: now - one.failing_since for one in self._by_resource.values() if one.failing_since is not None
+        }
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -106,8 +106,9 @@ async def _reconcile_jobs(
     queue: KeyedQueue[Key] = KeyedQueue(observe=metrics.observe_reconcile, on_failure=_on_failure(metrics))
     reconciler = Reconciler(KubeBackend(client, informers, recorder))
     informers.enqueue_changes(queue.add)
-    metrics.collect_from(informers.jobs, queue)
+    metrics.collect_from(informers, queue)
     health.last_contact = lambda: informers.last_contact
+    health.failing = lambda: informers.failing
 
     async def reconcile(key: Key) -> None:
         wake_at = await reconciler.step(key)
