@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,6 +19,7 @@ from paddlejob.plan.names import environment_of
 from paddlejob.plan.times import parse
 
 T = TypeVar("T")
+WOKEN = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d{1,9})?)")
 log = logging.getLogger(__name__)
 
 
@@ -83,7 +85,7 @@ def pod(obj: Object) -> Owned[Pod | None]:
 def _pod(obj: Object, role: Role, index: int) -> Pod:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     annotations = metadata.get("annotations") or {}
-    woken, _, woken_at = annotations.get(contract.ANNOTATION_WAKE, "0 0").partition(" ")
+    woken, woken_at = _woken(annotations.get(contract.ANNOTATION_WAKE, ""))
     deletion_due = metadata.get("deletionTimestamp")
     attempt = attempt_of(obj)
     training = container_status(obj, environment_of(job_of(obj), owner_of(obj), attempt))
@@ -103,8 +105,14 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         reason=training.reason,
         disrupted=training.disrupted,
         build=annotations.get(contract.ANNOTATION_BUILD, ""),
-        woken=int(woken),
-        woken_at=float(woken_at),
+        woken=woken,
+        woken_at=woken_at,
         stopping=spec.get("activeDeadlineSeconds") == 1,
         lingers=status.get("phase") not in ("Failed", "Succeeded"),
     )
+
+
+def _woken(annotation: str) -> tuple[int, float]:
+    """How often and when last the pod was woken; zero if the annotation, which anyone may write, cannot be read."""
+    found = WOKEN.fullmatch(annotation)
+    return (int(found[1]), float(found[2])) if found else (0, 0.0)

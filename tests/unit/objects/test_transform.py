@@ -159,6 +159,65 @@ def test_labels_annotations_and_deletion():
     assert (seen.deletion_due, seen.woken, seen.woken_at, seen.build) == (1800000030.0, 1, 1800000003.25, "b")
 
 
+def injected(status: dict[str, Any], *, recorded: bool = True) -> Pod:
+    """A pod whose only container of its own is `trainer`, with a proxy that a webhook put in front of it."""
+    template = {"spec": {"containers": [{"name": "trainer", "image": "i"}]}}
+    made = pod_manifest(job(worker_={"template": template}), Role.WORKER, 0, 1, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}
+    made["spec"]["containers"].insert(0, {"name": "istio-proxy", "image": "proxy"})
+    if not recorded:
+        made["metadata"]["annotations"] = {"batch.paddlepaddle.org/build": "b"}
+    found = transform.pod({**made, "status": status}).value
+    assert found is not None
+    return found
+
+
+def test_a_container_injected_in_front_is_not_taken_for_the_trainer():
+    proxy = {"name": "istio-proxy", "state": {"running": {}}}
+    trainer = {"name": "trainer", "state": {"terminated": {"exitCode": 3, "message": "no data"}}}
+    status = {"phase": "Running", "containerStatuses": [proxy, trainer]}
+    seen = injected(status)
+    assert (seen.phase, seen.exit_code, seen.message) == (PodPhase.FAILED, 3, "no data")
+    assert injected(status, recorded=False).phase is PodPhase.RUNNING, "pods of 0.1 do not name their trainer"
+
+
+def test_a_wake_annotation_of_the_template_is_not_copied_and_not_believed():
+    template = {
+        "metadata": {"annotations": {"batch.paddlepaddle.org/wake": "now", "team": "vision"}},
+        "spec": {"containers": [{"name": "paddle", "image": "i"}]},
+    }
+    made = pod_manifest(job(worker_={"template": template}), Role.WORKER, 0, 1, "build")
+    assert "batch.paddlepaddle.org/wake" not in made["metadata"]["annotations"]
+    assert made["metadata"]["annotations"]["team"] == "vision"
+    for text in ("now", "1", "x y", "", "1 soon", "-1 2"):
+        seen = read({"phase": "Running"}, annotations={"batch.paddlepaddle.org/wake": text})
+        assert (seen.woken, seen.woken_at) == (0, 0.0), text
+
+
+def test_a_service_account_under_its_old_name_keeps_its_token():
+    def automount(**fields: str) -> bool | None:
+        template = {"spec": {"containers": [{"name": "paddle", "image": "i"}], **fields}}
+        made = pod_manifest(job(worker_={"template": template}), Role.WORKER, 0, 1, "build")
+        return made["spec"].get("automountServiceAccountToken")
+
+    assert automount(serviceAccount="reader") is None
+    assert automount(serviceAccountName="reader") is None
+    assert automount() is False
+
+
+def test_the_node_and_the_pods_own_times_are_read():
+    made = pod_manifest(job(), Role.WORKER, 1, 2, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}
+    made["spec"]["nodeName"] = "node-7"
+    seen = transform.pod({**made, "status": {"phase": "Running"}}).value
+    assert seen is not None
+    assert (seen.node, seen.created, seen.lingers, seen.stopping) == ("node-7", 1_800_000_000.0, True, False)
+    made["spec"]["activeDeadlineSeconds"] = 1
+    seen = transform.pod({**made, "status": {"phase": "Failed"}}).value
+    assert seen is not None
+    assert (seen.lingers, seen.stopping) == (False, True)
+
+
 def test_a_pod_with_our_job_label_but_no_role_is_ignored():
     stray = {"metadata": {"name": "x", "namespace": "d", "uid": "u", "labels": {"batch.paddlepaddle.org/job": "mnist"}}}
     assert transform.pod(stray).value is None
