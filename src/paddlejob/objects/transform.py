@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from paddlejob.plan.names import environment_of
 from paddlejob.plan.times import parse
 
 T = TypeVar("T")
+REPLICA_NAME = re.compile(rf"-({'|'.join(Role)})-(\d{{1,9}})")
 WOKEN = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d{1,9})?)")
 log = logging.getLogger(__name__)
 
@@ -73,13 +74,21 @@ def pod_group(obj: Object) -> Owned[PodGroup]:
 
 
 def pod(obj: Object) -> Owned[Pod | None]:
-    """The value is None for a pod that has a job's label but none of a replica."""
+    """The value is None for a pod that has a job's label but is not a replica."""
     labels = labels_of(obj)
     try:
         role, index = Role(labels[contract.LABEL_ROLE]), int(labels[contract.LABEL_INDEX])
     except (KeyError, ValueError):
-        return _owned(obj, None)
+        return _owned(obj, _unlabelled(obj))
     return _owned(obj, _pod(obj, role, index))
+
+
+def _unlabelled(obj: Object) -> Pod | None:
+    """A pod of ours that lost a label: it belongs to no attempt, but has the name that a replica needs."""
+    found = REPLICA_NAME.fullmatch(obj["metadata"]["name"].removeprefix(job_of(obj)))
+    if not found or not owner_of(obj):
+        return None
+    return replace(_pod(obj, Role(found[1]), int(found[2])), attempt=0)
 
 
 def _pod(obj: Object, role: Role, index: int) -> Pod:

@@ -218,6 +218,19 @@ def test_the_node_and_the_pods_own_times_are_read():
     assert (seen.lingers, seen.stopping) == (False, True)
 
 
+@pytest.mark.parametrize("label", ["role", "index"])
+def test_a_pod_of_ours_that_lost_a_label_belongs_to_no_attempt(label: str):
+    """It has the name that a replica needs, so the planner has to know of it to delete it."""
+    made = pod_manifest(job(), Role.WORKER, 1, 2, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}
+    del made["metadata"]["labels"][f"batch.paddlepaddle.org/{label}"]
+    found = transform.pod({**made, "status": {"phase": "Running"}}).value
+    assert found is not None
+    assert (found.role, found.index, found.attempt) == (Role.WORKER, 1, 0)
+    made["metadata"]["ownerReferences"] = []
+    assert transform.pod(made).value is None, "not ours to delete"
+
+
 def test_a_pod_with_our_job_label_but_no_role_is_ignored():
     stray = {"metadata": {"name": "x", "namespace": "d", "uid": "u", "labels": {"batch.paddlepaddle.org/job": "mnist"}}}
     assert transform.pod(stray).value is None
