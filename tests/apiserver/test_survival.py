@@ -143,7 +143,7 @@ async def test_a_sole_operator_takes_up_its_own_lease_after_an_outage(
 
 async def until_logged(operator: OperatorProcess, text: str, times: int = 1) -> None:
     async with asyncio.timeout(120):
-        while operator.log.read_text().count(text) < times:
+        while operator.log.read_text().count(text) < times:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from dataclasses import dataclass, replace
@@ -40,13 +41,35 @@ def _owned(obj: Object, value: T) -> Owned[T]:
     return Owned(obj["metadata"]["namespace"], job_of(obj), owner_of(obj), value)
 
 
-def job(obj: Object) -> PaddleJob | None:
-    """Returns None for an object that is not a valid PaddleJob; the CRD admits no such object."""
+@dataclass(frozen=True, slots=True)
+class UnreadableJob:
+    """A stored object that is not a valid PaddleJob. The CRD admits none, but one may be older than the CRD."""
+
+    namespace: str
+    name: str
+    uid: str
+    message: str
+    """Which fields cannot be read, and what to do about it."""
+
+
+def job(obj: Object) -> PaddleJob | UnreadableJob:
     try:
         return PaddleJob.model_validate(obj)
     except ValidationError as error:
-        log.error("job %s/%s cannot be read: %s", obj["metadata"]["namespace"], obj["metadata"]["name"], error)
-        return None
+        metadata = obj["metadata"]
+        found = UnreadableJob(metadata["namespace"], metadata["name"], metadata.get("uid", ""), _unreadable(error))
+        log.error("job %s/%s: %s", found.namespace, found.name, found.message)
+        return found
+
+
+def _unreadable(error: ValidationError) -> str:
+    faults = [(".".join(str(part) for part in one["loc"]), one["msg"], one["input"]) for one in error.errors()]
+    quoted = "; ".join(f"{field} is {json.dumps(given, default=str)[:80]}: {why}" for field, why, given in faults[:5])
+    if all(field.startswith("status.") for field, _, _ in faults):
+        remedy = "its status was written by another operator; delete the job, or delete it and create it again to train"
+    else:
+        remedy = "correct these fields, or delete the job and create it again"
+    return f"the job cannot be read, so nothing is done for it; {remedy}: {quoted}"
 
 
 def environment(obj: Object) -> Owned[tuple[int, str]]:

@@ -15,7 +15,7 @@ from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects import transform
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
-from paddlejob.objects.transform import Owned
+from paddlejob.objects.transform import Owned, UnreadableJob
 from paddlejob.plan import Pod, PodGroup
 
 
@@ -31,7 +31,9 @@ def _by_owner_and_name(owned: Owned[PodGroup]) -> tuple[str, tuple[str, str]]:
 class Informers:
     def __init__(self, client: Client, namespace: str | None) -> None:
         ours = contract.LABEL_JOB
-        self.jobs: Informer[PaddleJob | None] = Informer(client, PADDLEJOBS, transform.job, namespace=namespace)
+        self.jobs: Informer[PaddleJob | UnreadableJob] = Informer(
+            client, PADDLEJOBS, transform.job, namespace=namespace
+        )
         self.pods: Informer[Owned[Pod | None]] = Informer(
             client, PODS, transform.pod, namespace=namespace, label_selector=ours, index=_by_owner
         )
@@ -75,10 +77,19 @@ class Informers:
     def record_delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         self._by_resource[resource].record_delete(namespace, name, uid)
 
+    def on_unreadable_job(self, handler: Callable[[UnreadableJob], None]) -> None:
+        """Call `handler` with each job that cannot be read, once per version of it."""
+
+        def job_changed(old: object, new: PaddleJob | UnreadableJob | None) -> None:
+            if isinstance(new, UnreadableJob):
+                handler(new)
+
+        self.jobs.add_event_handler(job_changed)
+
     def enqueue_changes(self, enqueue: Callable[[Key], None]) -> None:
         """Call `enqueue` with the key of each job that changes, or whose objects change."""
 
-        def job_changed(old: PaddleJob | None, new: PaddleJob | None) -> None:
+        def job_changed(old: PaddleJob | UnreadableJob | None, new: PaddleJob | UnreadableJob | None) -> None:
             job = new or old
             if job is not None:
                 enqueue((job.namespace, job.name))

@@ -9,9 +9,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from paddlejob.api.types import PaddleJob
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.kube.resource import Resource
+from paddlejob.objects.transform import UnreadableJob
 from paddlejob.operator.informers import Informers
 
 
@@ -62,7 +64,7 @@ class _JobCollector(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         by_phase = GaugeMetricFamily("paddlejob_jobs", "Jobs by phase.", labels=["phase"])
-        tally = Tally(job.status.phase or "Unseen" for job in self._informers.jobs if job is not None)
+        tally = Tally(_phase(job) for job in self._informers.jobs)
         for phase, count in sorted(tally.items()):
             by_phase.add_metric([phase], count)
         yield by_phase
@@ -77,3 +79,7 @@ class _JobCollector(Collector):
         for resource, seconds in self._informers.failing.items():
             failing.add_metric([str(resource)], seconds)
         yield failing
+
+
+def _phase(job: PaddleJob | UnreadableJob) -> str:
+    return "Unreadable" if isinstance(job, UnreadableJob) else job.status.phase or "Unseen"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,12 @@ from paddlejob.kube.leader_election import LeaderElector
 from .conftest import Serve
 
 QUICK = {"lease_duration": 60.0, "renew_deadline": 1.0, "retry_period": 0.02}
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(30):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 class LeaseServer:
@@ -58,16 +65,14 @@ async def test_a_response_that_is_no_lease_does_not_end_the_renewals(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = LeaseServer()
-    async with Client(await serve(server.respond)) as client:
-        async with LeaderElector(client, "ml", "op", "me", **(QUICK | {"renew_deadline": 30.0})) as elector:
-            server.answer = {"kind": "Surprise"}
-            async with asyncio.timeout(30):
-                while "failed to renew" not in caplog.text:
-                    await asyncio.sleep(0.01)
-            server.answer = None
-            before = server.writes
-            async with asyncio.timeout(30):
-                while server.writes < before + 2:
-                    await asyncio.sleep(0.01)
-            assert elector.is_leader()
+    async with (
+        Client(await serve(server.respond)) as client,
+        LeaderElector(client, "ml", "op", "me", **(QUICK | {"renew_deadline": 30.0})) as elector,
+    ):
+        server.answer = {"kind": "Surprise"}
+        await until(lambda: "failed to renew" in caplog.text)
+        server.answer = None
+        before = server.writes
+        await until(lambda: server.writes >= before + 2)
+        assert elector.is_leader()
     assert "never retrieved" not in caplog.text

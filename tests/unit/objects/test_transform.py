@@ -9,9 +9,10 @@ import pytest
 from paddlejob.api.types import Role
 from paddlejob.objects import transform
 from paddlejob.objects.resources import owner_of
+from paddlejob.objects.transform import UnreadableJob
 from paddlejob.plan import Pod, PodPhase
 from paddlejob.plan.objects.pod import pod_manifest
-from tests.support.builders import job
+from tests.support.builders import document, job
 
 
 def read(status: dict[str, Any], **metadata: Any) -> Pod:
@@ -236,8 +237,22 @@ def test_a_pod_with_our_job_label_but_no_role_is_ignored():
     assert transform.pod(stray).value is None
 
 
-def test_an_unreadable_job_is_skipped():
-    assert transform.job({"metadata": {"name": "x", "namespace": "d"}, "spec": {"worker": 3}}) is None
+@pytest.mark.parametrize("phase", ["Aborted", "Unknown", "Succeed"])
+def test_a_job_with_the_status_of_another_operator_says_what_to_do(phase: str):
+    made = document()
+    made["metadata"]["uid"] = "u"
+    found = transform.job({**made, "status": {"phase": phase}})
+    assert isinstance(found, UnreadableJob)
+    assert (found.namespace, found.name, found.uid) == ("default", "mnist", "u")
+    assert f'status.phase is "{phase}"' in found.message
+    assert "written by another operator; delete the job" in found.message
+
+
+def test_a_job_without_replicas_says_which_field_to_correct():
+    found = transform.job(document(worker_={"replicas": 0}))
+    assert isinstance(found, UnreadableJob)
+    assert "spec.worker.replicas is 0" in found.message
+    assert "correct these fields" in found.message
 
 
 @pytest.mark.parametrize(("finished", "phase"), [("08:00:04", PodPhase.SUCCEEDED), ("08:00:10", PodPhase.FAILED)])

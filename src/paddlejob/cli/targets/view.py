@@ -73,7 +73,7 @@ def training_state(pod: Object, container: str = "") -> Object:
 
 def _parse(obj: Object) -> PaddleJob:
     job = transform.job(obj)
-    if job is None:
+    if not isinstance(job, PaddleJob):
         name = "/".join((obj["metadata"]["namespace"], obj["metadata"]["name"]))
         raise NotPossible(
             f"job {name} does not match the schema of this version; check whether the CRD is older or newer than pdj"
