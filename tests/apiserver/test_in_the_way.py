@@ -168,6 +168,50 @@ async def test_a_pod_that_lost_its_labels_is_named(stage: OperatorStage, install
     await stage.until(phase="Running")
 
 
+async def test_a_pod_that_lost_the_label_of_its_role_is_replaced(stage: OperatorStage, installed: ControlPlane):
+    await stage.submit()
+    await stage.until(phase="Running")
+    before = await stage.pods()
+    installed.kubectl("label", "-n", stage.namespace, "pod", "story-worker-0", "batch.paddlepaddle.org/role-")
+    await stage.until(phase="Running", disruptions=1)
+    assert not set(before.values()) & set((await stage.pods()).values())
+
+
+async def test_a_foreign_configmap_with_the_name_of_the_environment_costs_an_attempt(stage: OperatorStage):
+    await stage.submit(suspend=True)
+    await stage.until(phase="Suspended")
+    name = f"story-env-{(await stage.job())['metadata']['uid'][:5]}-1"
+    foreign = {"metadata": {"name": name, "namespace": stage.namespace}, "data": {"PADDLE_TRAINERS_NUM": "1"}}
+    await stage.client.create(CONFIGMAPS, foreign)
+    await stage.change(suspend=False)
+    status = await stage.until(attempt=2)
+    assert (status["reason"], status["disruptions"]) == ("EnvironmentTaken", 1)
+    assert name in status["message"]
+    await stage.until(phase="Running", publishedAttempt=2)
+    assert (await stage.environment("story-worker-0"))["PADDLE_TRAINERS_NUM"] == "2"
+    kept = await stage.client.get(CONFIGMAPS, name, stage.namespace)
+    assert kept["data"] == foreign["data"], "it is not ours to touch"
+
+
+async def test_an_environment_that_is_deleted_comes_back_and_the_job_never_stops_running(stage: OperatorStage):
+    await stage.submit()
+    before = await stage.until(phase="Running")
+    name = f"story-env-{(await stage.job())['metadata']['uid'][:5]}-1"
+    old = await stage.client.get(CONFIGMAPS, name, stage.namespace)
+    await asyncio.sleep(1.1)
+    await stage.client.delete(CONFIGMAPS, name, stage.namespace)
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(NotFound):
+                new = await stage.client.get(CONFIGMAPS, name, stage.namespace)
+                break
+            await asyncio.sleep(0.1)
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    assert new["data"] == old["data"]
+    after = await stage.until(phase="Running")
+    assert after["conditions"] == before["conditions"]
+
+
 async def test_a_pod_with_a_finalizer_is_deleted_once(stage: OperatorStage, installed: ControlPlane):
     await stage.submit()
     await stage.until(phase="Running")

@@ -13,7 +13,7 @@ import pytest
 from paddlejob.errors import KubeError, NotFound
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
-from paddlejob.kube.resource import CONFIGMAPS, PODS
+from paddlejob.kube.resource import CONFIGMAPS, LEASES, PODS
 from paddlejob.objects.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
@@ -120,6 +120,31 @@ async def test_a_slow_etcd_only_delays_a_job(
         await asyncio.sleep(0.2)
     await own_stage.until(phase="Running", worker_ready="4/4", attempt=1)
     assert len(await own_stage.pods()) == 4
+
+
+async def test_a_sole_operator_takes_up_its_own_lease_after_an_outage(
+    own_plane: ControlPlane, own_stage: OperatorStage, new_operator: OperatorProcess
+):
+    await own_stage.submit()
+    await own_stage.until(phase="Running")
+    before = await own_stage.client.get(LEASES, "paddlejob-operator", "paddle-system")
+    own_plane.kill_apiserver()
+    await until_logged(new_operator, "the lease is lost")
+    own_plane.start_apiserver()
+    await until_logged(new_operator, "became leader", times=2)
+    after = await own_stage.client.get(LEASES, "paddlejob-operator", "paddle-system")
+    for field in ("holderIdentity", "leaseTransitions"):
+        assert after["spec"][field] == before["spec"][field]
+    for index in range(2):
+        await own_stage.exit(f"story-worker-{index}", 0)
+    await own_stage.until(phase="Completed")
+    assert "never retrieved" not in new_operator.log.read_text()
+
+
+async def until_logged(operator: OperatorProcess, text: str, times: int = 1) -> None:
+    async with asyncio.timeout(120):
+        while operator.log.read_text().count(text) < times:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
 
 
 async def test_another_takes_over_when_the_leader_dies(

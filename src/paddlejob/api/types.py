@@ -214,6 +214,9 @@ class Status(Model):
     )
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")
+    templateDigest: str = Field(
+        "", description="A digest of the templates at observedGeneration, to tell whether a later change concerns them."
+    )
     conditions: tuple[Condition, ...] = Field(
         (), description="The conditions of the job; the one that the phase names is True."
     )

@@ -24,13 +24,26 @@ async def carry_out(actions: Iterable[Action], perform: Perform) -> None:
 
 async def _perform_run(actions: Iterator[Action], perform: Perform) -> None:
     in_flight: set[asyncio.Future[None]] = set()
+    try:
+        await _perform_concurrently(actions, perform, in_flight)
+    finally:
+        # Only a cancelled turn leaves any in flight; they must not outlive it.
+        for one in in_flight:
+            one.cancel()
+        await asyncio.gather(*in_flight, return_exceptions=True)
+
+
+async def _perform_concurrently(
+    actions: Iterator[Action], perform: Perform, in_flight: set[asyncio.Future[None]]
+) -> None:
     allowed, error = 1, None
     while True:
         while error is None and len(in_flight) < allowed and (action := next(actions, None)) is not None:
             in_flight.add(asyncio.ensure_future(perform(action)))
         if not in_flight:
             break
-        ended, in_flight = await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
+        ended, _ = await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
+        in_flight -= ended
         # asyncio complains about an exception that was never retrieved, so retrieve each.
         errors = [found for one in ended if (found := one.exception())]
         error = error or next(iter(errors), None)

@@ -30,7 +30,9 @@ log = logging.getLogger(__name__)
 class Informer(Generic[T]):
     """Caches what `transform` makes of each object; `run()` keeps the cache current until it is cancelled.
 
-    `index` returns the keys under which `by_index` finds an object. The raw objects are not kept.
+    `index` returns the keys under which `by_index` finds an object. The raw objects are not kept. Only an `optional`
+    resource may be missing from the server: a 404 for any other is an error of the server or of a load balancer in
+    front of it, so the cache stays as it is.
     """
 
     def __init__(
@@ -42,17 +44,21 @@ class Informer(Generic[T]):
         namespace: str | None = None,
         label_selector: str = "",
         index: Callable[[T], Iterable[Hashable]] = lambda value: (),
+        optional: bool = False,
     ) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
-        """Set after the first list, or once the resource is known to be absent."""
+        """Set after the first list, or once an optional resource is known to be absent."""
         self.absent = False
-        """Whether the server does not serve the resource; the informer retries every 30 s."""
+        """Whether the server does not serve an optional resource; the informer retries every 30 s."""
         self.last_error = ""
-        """Why the server cannot be reached; empty while it can."""
+        """Why the cache is not current; empty while it is."""
+        self.failing_since: float | None = None
+        """The time.monotonic() of the first of the errors that still persist."""
         self.last_contact = 0.0
         """The time.monotonic() of the last response from the server."""
         self._client = client
+        self._optional = optional
         self._namespace = namespace
         self._label_selector = label_selector
         self._store = Store(transform, index)
@@ -96,22 +102,34 @@ class Informer(Generic[T]):
                 # A server that ends every watch immediately must not be asked in a tight loop.
                 if time.monotonic() - started < 1.0:
                     await self._back_off()
-            except NotFound:
-                await self._wait_until_installed()
             except Gone:
                 log.info("%s: the resource version is too old; listing again", self.resource)
                 self._version = ""
                 await self._back_off()
             except KubeError as error:
-                self._contact_lost(str(error))
-                if isinstance(error, ApiError) and not isinstance(error, Overloaded):
-                    self._version = ""
-                await self._back_off()
+                await self._handle_error(error)
+
+    async def _handle_error(self, error: KubeError) -> None:
+        if self._optional and isinstance(error, NotFound):
+            await self._wait_until_installed()
+            return
+        self._contact_lost(str(error))
+        if isinstance(error, ApiError) and not isinstance(error, Overloaded):
+            self._version = ""
+        await self._back_off()
 
     async def _list(self) -> None:
+        try:
+            await self._list_in_pages(PAGE)
+        except Gone:
+            # Pages that take longer than etcd keeps its history would expire every time.
+            log.info("%s: the list expired between two pages; reading it in one page", self.resource)
+            await self._list_in_pages(0)
+
+    async def _list_in_pages(self, size: int) -> None:
         listed: set[Key] = set()
         version = ""
-        pages = self._client.pages(self.resource, self._namespace, label_selector=self._label_selector, size=PAGE)
+        pages = self._client.pages(self.resource, self._namespace, label_selector=self._label_selector, size=size)
         async for page in pages:
             if not version:
                 self._detect_restore(int(page.version))
@@ -155,7 +173,7 @@ class Informer(Generic[T]):
         self._version = self._newest = version
 
     async def _wait_until_installed(self) -> None:
-        """The server does not serve the resource: its CRD is not installed yet, or was removed."""
+        """The server does not serve an optional resource: its CRD is not installed yet, or was removed."""
         if not self.absent:
             log.info("%s: not installed in this cluster; retrying every %g s", self.resource, ABSENT_RETRY_SECONDS)
         self._contact_made()
@@ -167,13 +185,15 @@ class Informer(Generic[T]):
 
     def _contact_made(self) -> None:
         if self.last_error:
-            log.info("%s: the API server is reachable again", self.resource)
+            log.info("%s: list and watch succeed again", self.resource)
         self.last_error = ""
+        self.failing_since = None
         self.last_contact = time.monotonic()
 
     def _contact_lost(self, error: str) -> None:
         if not self.last_error:
-            log.warning("%s: list or watch failed, retrying: %s", self.resource, error)
+            log.warning("%s: list or watch failed, retrying; its objects stay as last seen: %s", self.resource, error)
+            self.failing_since = time.monotonic()
         self.last_error = error
 
     async def _back_off(self) -> None:

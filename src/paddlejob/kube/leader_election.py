@@ -91,9 +91,16 @@ class LeaderElector:
         while self.is_leader():
             await asyncio.sleep(self._retry_period)
             if self.is_leader():
-                await self._try_acquire_or_renew()
+                await self._renew_once()
         self._leader_until = -1.0
         log.warning("%s: no longer the leader: not renewed for %g s", self._name, self._renew_deadline)
+
+    async def _renew_once(self) -> None:
+        try:
+            await self._try_acquire_or_renew()
+        except Exception:
+            # A response that is no Lease, for instance from a proxy, must not end the renewals.
+            log.exception("%s: failed to renew the lease", self._name)
 
     async def _try_acquire_or_renew(self) -> bool:
         """Returns whether this process is the leader after the attempt."""

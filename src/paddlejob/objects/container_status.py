@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from paddlejob import contract
 from paddlejob.api.template import training_container
 from paddlejob.kube.resource import Object
 from paddlejob.plan import PodPhase
@@ -116,8 +117,17 @@ def _unscheduled(status: Object) -> ContainerStatus:
     return ContainerStatus(PodPhase.PENDING, reason="Unschedulable", message=condition.get("message", ""))
 
 
+def training_container_of(pod: Object) -> str:
+    """The name that the pod's annotation records; pods of version 0.1 have none, so their template decides."""
+    containers = pod["spec"]["containers"]
+    recorded = (pod["metadata"].get("annotations") or {}).get(contract.ANNOTATION_TRAINING_CONTAINER)
+    if any(one["name"] == recorded for one in containers):
+        return str(recorded)
+    return str(training_container(containers)["name"])
+
+
 def _training_state(pod: Object, status: Object) -> Object:
-    name = training_container(pod["spec"]["containers"])["name"]
+    name = training_container_of(pod)
     states = (one.get("state") or {} for one in status.get("containerStatuses") or [] if one["name"] == name)
     return next(states, {})
 

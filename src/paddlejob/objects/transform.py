@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
@@ -18,6 +20,8 @@ from paddlejob.plan.names import environment_of
 from paddlejob.plan.times import parse
 
 T = TypeVar("T")
+REPLICA_NAME = re.compile(rf"-({'|'.join(Role)})-(\d{{1,9}})")
+WOKEN = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d{1,9})?)")
 log = logging.getLogger(__name__)
 
 
@@ -37,13 +41,35 @@ def _owned(obj: Object, value: T) -> Owned[T]:
     return Owned(obj["metadata"]["namespace"], job_of(obj), owner_of(obj), value)
 
 
-def job(obj: Object) -> PaddleJob | None:
-    """Returns None for an object that is not a valid PaddleJob; the CRD admits no such object."""
+@dataclass(frozen=True, slots=True)
+class UnreadableJob:
+    """A stored object that is not a valid PaddleJob. The CRD admits none, but one may be older than the CRD."""
+
+    namespace: str
+    name: str
+    uid: str
+    message: str
+    """Which fields cannot be read, and what to do about it."""
+
+
+def job(obj: Object) -> PaddleJob | UnreadableJob:
     try:
         return PaddleJob.model_validate(obj)
     except ValidationError as error:
-        log.error("job %s/%s cannot be read: %s", obj["metadata"]["namespace"], obj["metadata"]["name"], error)
-        return None
+        metadata = obj["metadata"]
+        found = UnreadableJob(metadata["namespace"], metadata["name"], metadata.get("uid", ""), _unreadable(error))
+        log.error("job %s/%s: %s", found.namespace, found.name, found.message)
+        return found
+
+
+def _unreadable(error: ValidationError) -> str:
+    faults = [(".".join(str(part) for part in one["loc"]), one["msg"], one["input"]) for one in error.errors()]
+    quoted = "; ".join(f"{field} is {json.dumps(given, default=str)[:80]}: {why}" for field, why, given in faults[:5])
+    if all(field.startswith("status.") for field, _, _ in faults):
+        remedy = "its status was written by another operator; delete the job, or delete it and create it again to train"
+    else:
+        remedy = "correct these fields, or delete the job and create it again"
+    return f"the job cannot be read, so nothing is done for it; {remedy}: {quoted}"
 
 
 def environment(obj: Object) -> Owned[tuple[int, str]]:
@@ -71,19 +97,27 @@ def pod_group(obj: Object) -> Owned[PodGroup]:
 
 
 def pod(obj: Object) -> Owned[Pod | None]:
-    """The value is None for a pod that has a job's label but none of a replica."""
+    """The value is None for a pod that has a job's label but is not a replica."""
     labels = labels_of(obj)
     try:
         role, index = Role(labels[contract.LABEL_ROLE]), int(labels[contract.LABEL_INDEX])
     except (KeyError, ValueError):
-        return _owned(obj, None)
+        return _owned(obj, _unlabelled(obj))
     return _owned(obj, _pod(obj, role, index))
+
+
+def _unlabelled(obj: Object) -> Pod | None:
+    """A pod of ours that lost a label: it belongs to no attempt, but has the name that a replica needs."""
+    found = REPLICA_NAME.fullmatch(obj["metadata"]["name"].removeprefix(job_of(obj)))
+    if not found or not owner_of(obj):
+        return None
+    return replace(_pod(obj, Role(found[1]), int(found[2])), attempt=0)
 
 
 def _pod(obj: Object, role: Role, index: int) -> Pod:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     annotations = metadata.get("annotations") or {}
-    woken, _, woken_at = annotations.get(contract.ANNOTATION_WAKE, "0 0").partition(" ")
+    woken, woken_at = _woken(annotations.get(contract.ANNOTATION_WAKE, ""))
     deletion_due = metadata.get("deletionTimestamp")
     attempt = attempt_of(obj)
     training = container_status(obj, environment_of(job_of(obj), owner_of(obj), attempt))
@@ -103,8 +137,14 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         reason=training.reason,
         disrupted=training.disrupted,
         build=annotations.get(contract.ANNOTATION_BUILD, ""),
-        woken=int(woken),
-        woken_at=float(woken_at),
+        woken=woken,
+        woken_at=woken_at,
         stopping=spec.get("activeDeadlineSeconds") == 1,
         lingers=status.get("phase") not in ("Failed", "Succeeded"),
     )
+
+
+def _woken(annotation: str) -> tuple[int, float]:
+    """How often and when last the pod was woken; zero if the annotation, which anyone may write, cannot be read."""
+    found = WOKEN.fullmatch(annotation)
+    return (int(found[1]), float(found[2])) if found else (0, 0.0)

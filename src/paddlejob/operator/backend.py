@@ -13,6 +13,7 @@ from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder, EventType
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS, attempt_of, is_paddlejob, job_of, owner_of
+from paddlejob.objects.transform import UnreadableJob
 from paddlejob.operator.informers import Informers
 from paddlejob.plan import (
     Action,
@@ -44,10 +45,23 @@ class KubeBackend:
         self._client = client
         self._informers = informers
         self._recorder = recorder
+        informers.on_unreadable_job(self._report_unreadable)
+
+    def _report_unreadable(self, job: UnreadableJob) -> None:
+        """Its status cannot be written, because the API server would check all of it."""
+        self._recorder.record(
+            PADDLEJOBS,
+            job.namespace,
+            job.name,
+            job.uid,
+            event_type="Warning",
+            reason="UnreadableJob",
+            message=job.message,
+        )
 
     async def observe(self, key: Key) -> View | None:
         job = self._informers.jobs.get(*key)
-        if job is None:
+        if not isinstance(job, PaddleJob):
             return None
         uid, informers = job.metadata.uid, self._informers
         groups = [*informers.pod_groups.by_index(uid), *informers.pod_groups.by_index((job.namespace, job.name))]

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 
 from paddlejob.errors import BadInput, NotPossible
+from paddlejob.kube.resource import Resource
 
 CONTACT_TIMEOUT = 600.0
+FAILING_SECONDS = 30.0
+"""A list or watch that fails for less time is a connection that broke."""
 
 
 class Health:
-    """Live while the API server responds from time to time; ready once the informers have synced, or on standby."""
+    """Live while the API server responds from time to time; ready while the informers are current, or on standby."""
 
     def __init__(self) -> None:
         self.standby = True
         self.synced = False
         self.last_contact: Callable[[], float] = time.monotonic
+        self.failing: Callable[[], Mapping[Resource, float]] = dict
+        """The resources whose list or watch fails, and for how many seconds."""
 
     def live(self) -> bool:
         syncing = not self.standby and not self.synced
         return syncing or time.monotonic() - self.last_contact() < CONTACT_TIMEOUT
 
-    def ready(self) -> bool:
-        return self.standby or self.synced
+    def not_ready(self) -> str:
+        """Why the operator is not ready; empty if it is."""
+        if self.standby:
+            return ""
+        failing = [str(resource) for resource, seconds in self.failing().items() if seconds > FAILING_SECONDS]
+        if failing:
+            return f"list or watch fails: {', '.join(failing)}; see the log"
+        return "" if self.synced else "the informers have not synced yet"
 
 
 @asynccontextmanager
@@ -38,10 +49,10 @@ async def serving(health: Health, registry: CollectorRegistry, metrics: str, pro
         return web.Response(body=generate_latest(registry), content_type="text/plain", charset="utf-8")
 
     async def healthz(request: web.Request) -> web.Response:
-        return _probe(health.live(), "no response from the API server for ten minutes")
+        return _probe("" if health.live() else "no response from the API server for ten minutes")
 
     async def readyz(request: web.Request) -> web.Response:
-        return _probe(health.ready(), "the informers have not synced yet")
+        return _probe(health.not_ready())
 
     runners = [
         await _serve(metrics, {"/metrics": show_metrics}),
@@ -54,8 +65,8 @@ async def serving(health: Health, registry: CollectorRegistry, metrics: str, pro
             await runner.cleanup()
 
 
-def _probe(healthy: bool, reason: str) -> web.Response:
-    return web.Response(text="ok") if healthy else web.Response(status=503, text=reason)
+def _probe(failure: str) -> web.Response:
+    return web.Response(status=503, text=failure) if failure else web.Response(text="ok")
 
 
 async def _serve(address: str, routes: dict[str, Callable[[web.Request], object]]) -> web.AppRunner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects import transform
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
-from paddlejob.objects.transform import Owned
+from paddlejob.objects.transform import Owned, UnreadableJob
 from paddlejob.plan import Pod, PodGroup
 
 
@@ -30,7 +31,9 @@ def _by_owner_and_name(owned: Owned[PodGroup]) -> tuple[str, tuple[str, str]]:
 class Informers:
     def __init__(self, client: Client, namespace: str | None) -> None:
         ours = contract.LABEL_JOB
-        self.jobs: Informer[PaddleJob | None] = Informer(client, PADDLEJOBS, transform.job, namespace=namespace)
+        self.jobs: Informer[PaddleJob | UnreadableJob] = Informer(
+            client, PADDLEJOBS, transform.job, namespace=namespace
+        )
         self.pods: Informer[Owned[Pod | None]] = Informer(
             client, PODS, transform.pod, namespace=namespace, label_selector=ours, index=_by_owner
         )
@@ -41,7 +44,7 @@ class Informers:
             client, SERVICES, transform.service, namespace=namespace, label_selector=ours, index=_by_owner
         )
         self.pod_groups: Informer[Owned[PodGroup]] = Informer(
-            client, POD_GROUPS, transform.pod_group, namespace=namespace, index=_by_owner_and_name
+            client, POD_GROUPS, transform.pod_group, namespace=namespace, index=_by_owner_and_name, optional=True
         )
         informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups)
         self._by_resource: dict[Resource, Informer[Any]] = {one.resource: one for one in informers}
@@ -50,6 +53,14 @@ class Informers:
     def last_contact(self) -> float:
         """The time.monotonic() of the last response that any informer got."""
         return max(informer.last_contact for informer in self._by_resource.values())
+
+    @property
+    def failing(self) -> dict[Resource, float]:
+        """The resources whose list or watch fails, and for how many seconds."""
+        now = time.monotonic()
+        return {
+            one.resource: now - one.failing_since for one in self._by_resource.values() if one.failing_since is not None
+        }
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -66,10 +77,19 @@ class Informers:
     def record_delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         self._by_resource[resource].record_delete(namespace, name, uid)
 
+    def on_unreadable_job(self, handler: Callable[[UnreadableJob], None]) -> None:
+        """Call `handler` with each job that cannot be read, once per version of it."""
+
+        def job_changed(old: object, new: PaddleJob | UnreadableJob | None) -> None:
+            if isinstance(new, UnreadableJob):
+                handler(new)
+
+        self.jobs.add_event_handler(job_changed)
+
     def enqueue_changes(self, enqueue: Callable[[Key], None]) -> None:
         """Call `enqueue` with the key of each job that changes, or whose objects change."""
 
-        def job_changed(old: PaddleJob | None, new: PaddleJob | None) -> None:
+        def job_changed(old: PaddleJob | UnreadableJob | None, new: PaddleJob | UnreadableJob | None) -> None:
             job = new or old
             if job is not None:
                 enqueue((job.namespace, job.name))

@@ -30,6 +30,8 @@ from paddlejob.operator.manifests import LEASE_NAME
 from paddlejob.operator.metrics import Metrics
 
 MAX_CONCURRENT_RECONCILES = 16
+IDENTITY = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+"""The same for every term of this process: it may take up its own lease at once, another process has to wait."""
 log = logging.getLogger("paddlejob.operator")
 
 
@@ -84,13 +86,12 @@ async def _lead(access: Access, options: Options, metrics: Metrics, health: Heal
 
 async def _elector(access: Access, options: Options, stack: AsyncExitStack) -> LeaderElector:
     client = await stack.enter_async_context(Client(access))
-    identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     seconds = options.lease_seconds
     return LeaderElector(
         client,
         options.leader_namespace or access.namespace or "default",
         LEASE_NAME,
-        identity,
+        IDENTITY,
         lease_duration=seconds,
         renew_deadline=seconds * 2 / 3,
         retry_period=seconds * 2 / 15,
@@ -106,8 +107,9 @@ async def _reconcile_jobs(
     queue: KeyedQueue[Key] = KeyedQueue(observe=metrics.observe_reconcile, on_failure=_on_failure(metrics))
     reconciler = Reconciler(KubeBackend(client, informers, recorder))
     informers.enqueue_changes(queue.add)
-    metrics.collect_from(informers.jobs, queue)
+    metrics.collect_from(informers, queue)
     health.last_contact = lambda: informers.last_contact
+    health.failing = lambda: informers.failing
 
     async def reconcile(key: Key) -> None:
         wake_at = await reconciler.step(key)

@@ -12,8 +12,9 @@ from prometheus_client.registry import Collector
 from paddlejob.api.types import PaddleJob
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
-from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import Resource
+from paddlejob.objects.transform import UnreadableJob
+from paddlejob.operator.informers import Informers
 
 
 class Metrics:
@@ -46,27 +47,39 @@ class Metrics:
     def count_error(self) -> None:
         self._errors.inc()
 
-    def collect_from(self, jobs: Informer[PaddleJob | None], queue: KeyedQueue[Key]) -> None:
-        """Count these jobs from now on, instead of those of an earlier term as leader."""
+    def collect_from(self, informers: Informers, queue: KeyedQueue[Key]) -> None:
+        """Count the jobs of these informers from now on, instead of those of an earlier term as leader."""
         if self._jobs:
             self.registry.unregister(self._jobs)
-        self._jobs = _JobCollector(jobs, queue)
+        self._jobs = _JobCollector(informers, queue)
         self.registry.register(self._jobs)
 
 
 class _JobCollector(Collector):
-    """Counts jobs in the cache whenever metrics are scraped."""
+    """Reads the informers whenever metrics are scraped."""
 
-    def __init__(self, jobs: Informer[PaddleJob | None], queue: KeyedQueue[Key]) -> None:
-        self._jobs = jobs
+    def __init__(self, informers: Informers, queue: KeyedQueue[Key]) -> None:
+        self._informers = informers
         self._queue = queue
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         by_phase = GaugeMetricFamily("paddlejob_jobs", "Jobs by phase.", labels=["phase"])
-        tally = Tally(job.status.phase or "Unseen" for job in self._jobs if job is not None)
+        tally = Tally(_phase(job) for job in self._informers.jobs)
         for phase, count in sorted(tally.items()):
             by_phase.add_metric([phase], count)
         yield by_phase
         depth = GaugeMetricFamily("paddlejob_queue_depth", "Jobs waiting in the queue.")
         depth.add_metric([], self._queue.depth)
         yield depth
+        failing = GaugeMetricFamily(
+            "paddlejob_informer_failing_seconds",
+            "For how long the list or watch of a resource has failed. Its objects are those last seen.",
+            labels=["resource"],
+        )
+        for resource, seconds in self._informers.failing.items():
+            failing.add_metric([str(resource)], seconds)
+        yield failing
+
+
+def _phase(job: PaddleJob | UnreadableJob) -> str:
+    return "Unreadable" if isinstance(job, UnreadableJob) else job.status.phase or "Unseen"

@@ -10,6 +10,7 @@ from paddlejob.plan.policies.deadline import fail_overdue
 from paddlejob.plan.policies.disruption import settle_disruption
 from paddlejob.plan.policies.failure import settle_failure
 from paddlejob.plan.policies.finished import tidy_finished
+from paddlejob.plan.policies.foreign_environment import rebuild_foreign
 from paddlejob.plan.policies.gang import wait_for_gang
 from paddlejob.plan.policies.incomplete import fail_incomplete
 from paddlejob.plan.policies.missing_pods import fill_missing
@@ -38,6 +39,7 @@ def _decide(s: Snapshot) -> Plan:
     return (
         tidy_finished(s)
         or fail_incomplete(s)
+        or rebuild_foreign(s)
         or settle_success(s)
         or hold_suspended(s)
         or fail_oversized(s)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
 from paddlejob.plan import indexes, times
+from paddlejob.plan.objects.build_mark import template_digest
 from paddlejob.plan.world import Pod, PodPhase, World
 
 
@@ -70,6 +71,8 @@ class Snapshot:
 
 def look(job: PaddleJob, world: World, now: float) -> Snapshot:
     status = job.status.model_copy(update={"mode": job.mode, "observedGeneration": job.metadata.generation})
+    if not status.finished:
+        status = status.model_copy(update={"templateDigest": template_digest(job)})
     # A job without an attempt is new, or was begun by another operator.
     unbegun = status.attempt == 0 and not status.finished
     begins = unbegun or (status.phase is Phase.SUSPENDED and not job.spec.suspend)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -56,3 +57,41 @@ async def test_when_a_later_one_is_rejected_only_those_under_way_end():
     with pytest.raises(PermissionError):
         await carry_out(creates(500), seen.perform)
     assert len(seen.begun) <= 41 + MOST_IN_FLIGHT
+
+
+async def test_a_cancelled_turn_leaves_no_request_behind(caplog: pytest.LogCaptureFixture):
+    """On the loss of the lease turns are cancelled; a request that is still under way must not go on without them."""
+    begun, ended = asyncio.Event(), []
+
+    async def perform(action: Action) -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            ended.append(action)
+            raise PermissionError("not the leader") from None
+
+    turn = asyncio.create_task(carry_out(creates(3), perform))
+    await begun.wait()
+    turn.cancel()
+    await asyncio.wait([turn])
+    assert turn.cancelled()
+    assert ended == creates(1), "it has ended before the turn has"
+    del turn
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+async def test_pods_are_created_once_their_services_exist():
+    order: list[str] = []
+
+    async def perform(action: Action) -> None:
+        assert isinstance(action, Create)
+        order.append(f"begin {action.kind}")
+        await asyncio.sleep(0.01)
+        order.append(f"end {action.kind}")
+
+    await carry_out([*creates(3, Kind.SERVICE), *creates(3)], perform)
+    last_service = max(index for index, what in enumerate(order) if what == "end Service")
+    assert order.index("begin Pod") > last_service

@@ -71,9 +71,11 @@ class Script:
 
 
 @contextlib.asynccontextmanager
-async def running(serve: Serve, script: Script) -> AsyncIterator[Informer[str]]:
+async def running(serve: Serve, script: Script, *, optional: bool = False) -> AsyncIterator[Informer[str]]:
     async with Client(await serve(script.respond)) as client:
-        informer: Informer[str] = Informer(client, PODS, lambda raw: raw["metadata"]["resourceVersion"])
+        informer: Informer[str] = Informer(
+            client, PODS, lambda raw: raw["metadata"]["resourceVersion"], optional=optional
+        )
         task = asyncio.create_task(informer.run())
         try:
             yield informer
@@ -113,9 +115,9 @@ async def test_another_error_in_a_watch_is_reported_and_means_a_new_list_too(ser
         await until(lambda: informer.last_error == "")
 
 
-async def test_a_resource_that_is_not_installed_is_absent_until_it_is(serve: Serve) -> None:
+async def test_an_optional_resource_that_is_not_installed_is_absent_until_it_is(serve: Serve) -> None:
     script = Script([404, 404, (5, [pod("a", 3)])], [])
-    async with running(serve, script) as informer:
+    async with running(serve, script, optional=True) as informer:
         await informer.synced.wait()
         assert informer.absent
         assert informer.last_error == ""
@@ -123,12 +125,64 @@ async def test_a_resource_that_is_not_installed_is_absent_until_it_is(serve: Ser
         assert not informer.absent
 
 
-async def test_a_resource_that_is_removed_takes_its_objects_with_it(serve: Serve) -> None:
+async def test_an_optional_resource_that_is_removed_takes_its_objects_with_it(serve: Serve) -> None:
     error = ("ERROR", {"kind": "Status", "code": 500, "reason": "x", "message": "storage is gone"})
     script = Script([(5, [pod("a", 3)]), 404], [[error]])
-    async with running(serve, script) as informer:
+    async with running(serve, script, optional=True) as informer:
         await until(lambda: informer.absent)
         assert len(informer) == 0
+
+
+@pytest.mark.parametrize("where", ["list", "watch"])
+async def test_a_core_resource_that_is_not_found_keeps_its_objects_and_is_an_error(serve: Serve, where: str) -> None:
+    """A load balancer without a backend responds with 404, which says nothing about the pods."""
+    code = 500 if where == "list" else 404
+    error = ("ERROR", {"kind": "Status", "code": code, "reason": "x", "message": "no backend"})
+    script = Script([(5, [pod("a", 3)]), *[404] * 5, (9, [pod("a", 7)])], [[error], [None]])
+    seen: list[tuple[int, str]] = []
+    async with running(serve, script) as informer:
+        informer.add_event_handler(lambda old, new: seen.append((len(informer), informer.last_error)))
+        await until(lambda: "404" in informer.last_error)
+        assert informer.get("ml", "a") == "3"
+        assert not informer.absent
+        assert informer.failing_since is not None
+        await until(lambda: informer.get("ml", "a") == "7")
+        await until(lambda: informer.last_error == "" and informer.failing_since is None)
+    assert all(count == 1 for count, _ in seen), "the pod was never missing"
+
+
+async def test_a_core_resource_that_is_not_found_at_first_is_not_synced(serve: Serve) -> None:
+    """Without the pods, jobs that run would look as if they had lost them."""
+    script = Script([404, 404, (5, [pod("a", 3)])], [])
+    async with running(serve, script) as informer:
+        await until(lambda: "404" in informer.last_error)
+        assert not informer.synced.is_set()
+        await informer.synced.wait()
+        assert informer.get("ml", "a") == "3"
+
+
+async def test_a_list_whose_pages_expire_is_read_in_one_page(serve: Serve) -> None:
+    """On a busy cluster every list in pages takes longer than etcd keeps its history."""
+    asked: list[bool] = []
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            await asyncio.sleep(60)
+        asked.append("limit" in request.query)
+        if "continue" in request.query:
+            return web.json_response({"kind": "Status", "code": 410, "reason": "Expired"}, status=410)
+        more = {"continue": "token"} if "limit" in request.query else {}
+        items = [pod("a", 3)] if more else [pod("a", 3), pod("b", 4)]
+        return web.json_response({"metadata": {"resourceVersion": "5", **more}, "items": items})
+
+    async with Client(await serve(respond)) as client:
+        informer: Informer[str] = Informer(client, PODS, lambda raw: raw["metadata"]["name"])
+        task = asyncio.create_task(informer.run())
+        await until(lambda: informer.synced.is_set() or len(asked) > 20)
+        task.cancel()
+        await asyncio.wait([task])
+    assert sorted(informer) == ["a", "b"]
+    assert asked == [True, True, False]
 
 
 async def test_missing_permissions_are_reported_and_retried(serve: Serve) -> None:

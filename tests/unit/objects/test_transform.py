@@ -9,9 +9,10 @@ import pytest
 from paddlejob.api.types import Role
 from paddlejob.objects import transform
 from paddlejob.objects.resources import owner_of
+from paddlejob.objects.transform import UnreadableJob
 from paddlejob.plan import Pod, PodPhase
 from paddlejob.plan.objects.pod import pod_manifest
-from tests.support.builders import job
+from tests.support.builders import document, job
 
 
 def read(status: dict[str, Any], **metadata: Any) -> Pod:
@@ -159,13 +160,99 @@ def test_labels_annotations_and_deletion():
     assert (seen.deletion_due, seen.woken, seen.woken_at, seen.build) == (1800000030.0, 1, 1800000003.25, "b")
 
 
+def injected(status: dict[str, Any], *, recorded: bool = True) -> Pod:
+    """A pod whose only container of its own is `trainer`, with a proxy that a webhook put in front of it."""
+    template = {"spec": {"containers": [{"name": "trainer", "image": "i"}]}}
+    made = pod_manifest(job(worker_={"template": template}), Role.WORKER, 0, 1, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}
+    made["spec"]["containers"].insert(0, {"name": "istio-proxy", "image": "proxy"})
+    if not recorded:
+        made["metadata"]["annotations"] = {"batch.paddlepaddle.org/build": "b"}
+    found = transform.pod({**made, "status": status}).value
+    assert found is not None
+    return found
+
+
+def test_a_container_injected_in_front_is_not_taken_for_the_trainer():
+    proxy = {"name": "istio-proxy", "state": {"running": {}}}
+    trainer = {"name": "trainer", "state": {"terminated": {"exitCode": 3, "message": "no data"}}}
+    status = {"phase": "Running", "containerStatuses": [proxy, trainer]}
+    seen = injected(status)
+    assert (seen.phase, seen.exit_code, seen.message) == (PodPhase.FAILED, 3, "no data")
+    assert injected(status, recorded=False).phase is PodPhase.RUNNING, "pods of 0.1 do not name their trainer"
+
+
+def test_a_wake_annotation_of_the_template_is_not_copied_and_not_believed():
+    template = {
+        "metadata": {"annotations": {"batch.paddlepaddle.org/wake": "now", "team": "vision"}},
+        "spec": {"containers": [{"name": "paddle", "image": "i"}]},
+    }
+    made = pod_manifest(job(worker_={"template": template}), Role.WORKER, 0, 1, "build")
+    assert "batch.paddlepaddle.org/wake" not in made["metadata"]["annotations"]
+    assert made["metadata"]["annotations"]["team"] == "vision"
+    for text in ("now", "1", "x y", "", "1 soon", "-1 2"):
+        seen = read({"phase": "Running"}, annotations={"batch.paddlepaddle.org/wake": text})
+        assert (seen.woken, seen.woken_at) == (0, 0.0), text
+
+
+def test_a_service_account_under_its_old_name_keeps_its_token():
+    def automount(**fields: str) -> bool | None:
+        template = {"spec": {"containers": [{"name": "paddle", "image": "i"}], **fields}}
+        made = pod_manifest(job(worker_={"template": template}), Role.WORKER, 0, 1, "build")
+        return made["spec"].get("automountServiceAccountToken")
+
+    assert automount(serviceAccount="reader") is None
+    assert automount(serviceAccountName="reader") is None
+    assert automount() is False
+
+
+def test_the_node_and_the_pods_own_times_are_read():
+    made = pod_manifest(job(), Role.WORKER, 1, 2, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}
+    made["spec"]["nodeName"] = "node-7"
+    seen = transform.pod({**made, "status": {"phase": "Running"}}).value
+    assert seen is not None
+    assert (seen.node, seen.created, seen.lingers, seen.stopping) == ("node-7", 1_800_000_000.0, True, False)
+    made["spec"]["activeDeadlineSeconds"] = 1
+    seen = transform.pod({**made, "status": {"phase": "Failed"}}).value
+    assert seen is not None
+    assert (seen.lingers, seen.stopping) == (False, True)
+
+
+@pytest.mark.parametrize("label", ["role", "index"])
+def test_a_pod_of_ours_that_lost_a_label_belongs_to_no_attempt(label: str):
+    """It has the name that a replica needs, so the planner has to know of it to delete it."""
+    made = pod_manifest(job(), Role.WORKER, 1, 2, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}
+    del made["metadata"]["labels"][f"batch.paddlepaddle.org/{label}"]
+    found = transform.pod({**made, "status": {"phase": "Running"}}).value
+    assert found is not None
+    assert (found.role, found.index, found.attempt) == (Role.WORKER, 1, 0)
+    made["metadata"]["ownerReferences"] = []
+    assert transform.pod(made).value is None, "not ours to delete"
+
+
 def test_a_pod_with_our_job_label_but_no_role_is_ignored():
     stray = {"metadata": {"name": "x", "namespace": "d", "uid": "u", "labels": {"batch.paddlepaddle.org/job": "mnist"}}}
     assert transform.pod(stray).value is None
 
 
-def test_an_unreadable_job_is_skipped():
-    assert transform.job({"metadata": {"name": "x", "namespace": "d"}, "spec": {"worker": 3}}) is None
+@pytest.mark.parametrize("phase", ["Aborted", "Unknown", "Succeed"])
+def test_a_job_with_the_status_of_another_operator_says_what_to_do(phase: str):
+    made = document()
+    made["metadata"]["uid"] = "u"
+    found = transform.job({**made, "status": {"phase": phase}})
+    assert isinstance(found, UnreadableJob)
+    assert (found.namespace, found.name, found.uid) == ("default", "mnist", "u")
+    assert f'status.phase is "{phase}"' in found.message
+    assert "written by another operator; delete the job" in found.message
+
+
+def test_a_job_without_replicas_says_which_field_to_correct():
+    found = transform.job(document(worker_={"replicas": 0}))
+    assert isinstance(found, UnreadableJob)
+    assert "spec.worker.replicas is 0" in found.message
+    assert "correct these fields" in found.message
 
 
 @pytest.mark.parametrize(("finished", "phase"), [("08:00:04", PodPhase.SUCCEEDED), ("08:00:10", PodPhase.FAILED)])

@@ -462,6 +462,7 @@ async def test_other_defaults_of_a_newer_crd_rebuild_nothing():
     model.job = model.job.model_copy(update={"spec": type(model.job.spec).model_validate(with_default["spec"])})
     await model.settle()
     assert model.status.attempt == 1
+    model.edit(workers=2, suspend=True, worker_={"template": template(image="newer")})
     model.edit(workers=2, worker_={"template": template(image="newer")})
     await model.settle()
     assert model.status.attempt == 2, "while a change by the user does"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.template import training_container
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from paddlejob.errors import NotPossible
 from paddlejob.objects import transform
+from paddlejob.objects.container_status import training_container_of
 
 Object = dict[str, Any]
 
@@ -60,7 +60,7 @@ def event_views(events: list[Object]) -> list[EventView]:
 
 def container_name(pod: Object, container: str = "") -> str:
     """The named container, by default the one that trains."""
-    return container or str(training_container(pod["spec"]["containers"])["name"])
+    return container or training_container_of(pod)
 
 
 def training_state(pod: Object, container: str = "") -> Object:
@@ -73,7 +73,7 @@ def training_state(pod: Object, container: str = "") -> Object:
 
 def _parse(obj: Object) -> PaddleJob:
     job = transform.job(obj)
-    if job is None:
+    if not isinstance(job, PaddleJob):
         name = "/".join((obj["metadata"]["namespace"], obj["metadata"]["name"]))
         raise NotPossible(
             f"job {name} does not match the schema of this version; check whether the CRD is older or newer than pdj"

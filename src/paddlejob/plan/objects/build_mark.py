@@ -18,6 +18,12 @@ def build_digest(job: PaddleJob) -> str:
     return hashlib.sha256(json.dumps(roles, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def template_digest(job: PaddleJob) -> str:
+    """Changes with the templates alone, whatever the number of replicas."""
+    templates = {role: spec.template for role, spec in job.spec.roles.items()}
+    return hashlib.sha256(json.dumps(templates, sort_keys=True).encode()).hexdigest()[:12]
+
+
 def build_mark(job: PaddleJob) -> str:
     """The digest, and the generation of the job that it was computed from."""
     return f"{build_digest(job)}/{job.metadata.generation}"

@@ -24,14 +24,16 @@ def pod_manifest(job: PaddleJob, role: Role, index: int, attempt: int, build: st
     given = template.get("metadata") or {}
     marked = {**(given.get("labels") or {}), **labels(job, role, index), contract.LABEL_ATTEMPT: str(attempt)}
     annotations = {**(given.get("annotations") or {}), contract.ANNOTATION_BUILD: build}
+    annotations.pop(contract.ANNOTATION_WAKE, None)
     spec["restartPolicy"] = "Never"
     for container in spec["containers"]:
         container.pop("restartPolicy", None)
         container.pop("restartPolicyRules", None)
-    if "serviceAccountName" not in spec:
+    if not (spec.get("serviceAccountName") or spec.get("serviceAccount")):
         spec.setdefault("automountServiceAccountToken", False)
     _tolerate_lost_nodes(spec)
     trainer = training_container(spec["containers"])
+    annotations[contract.ANNOTATION_TRAINING_CONTAINER] = trainer["name"]
     _add_environment(trainer, job, role, index, attempt)
     if job.spec.intranet is Intranet.HOST:
         _use_host_network(spec, trainer, job, role, index, attempt)

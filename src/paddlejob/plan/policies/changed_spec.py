@@ -1,16 +1,38 @@
-"""A job whose workers were scaled or whose template was changed is rebuilt; that is not counted as a restart."""
+"""A job whose workers were scaled or whose template was changed is rebuilt; that is not counted as a restart.
+
+A newer CRD may add defaults to the template, so a template that reads differently was not necessarily changed by the
+user. The status tells what was seen last: at the same generation nothing was changed, and a template is changed only
+while the job is suspended, which takes two generations to go unnoticed.
+"""
 
 from __future__ import annotations
 
+from paddlejob.api.types import Role
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.causes import Cause
-from paddlejob.plan.objects.build_mark import is_built_from
+from paddlejob.plan.objects.build_mark import is_built_from, template_digest
 from paddlejob.plan.rebuild import rebuild
 from paddlejob.plan.snapshot import Snapshot
 
 
 def rebuild_changed(s: Snapshot) -> Plan | None:
-    if all(is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()}):
+    if all(is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()}) or not _changed(s):
         return None
     cause = Cause("SpecChanged", "the number of workers or a template was changed; rebuilding the pods")
     return rebuild(s, cause, because="the spec was changed", delay=0)
+
+
+def _changed(s: Snapshot) -> bool:
+    """Whether the user changed what pods are built from since the status was written."""
+    generation, seen = s.job.metadata.generation, s.job.status
+    if not seen.observedGeneration:
+        return True
+    if generation == seen.observedGeneration:
+        return False
+    if any(_scaled(s, role) for role in s.job.spec.roles):
+        return True
+    return generation > seen.observedGeneration + 1 and template_digest(s.job) != seen.templateDigest
+
+
+def _scaled(s: Snapshot, role: Role) -> bool:
+    return s.job.spec.roles[role].replicas != s.job.status.role(role).replicas

@@ -6,12 +6,14 @@ waits for nothing else.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paddlejob.api.types import Phase
 from paddlejob.plan import names, reasons, rejections
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.objects import environment
 from paddlejob.plan.policies.release import release_at
-from paddlejob.plan.policies.training import WAKE_AGAIN
+from paddlejob.plan.policies.training import WAKE_AGAIN, watch_training
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
@@ -25,7 +27,7 @@ def open_start_barrier(s: Snapshot) -> Plan | None:
         return _hold(s)
     if any(not pod.address for pod in pods) or len(pods) < len(s.slots):
         return None
-    return _publish(s, pods)
+    return _restore(s, pods) if s.published and s.status.phase is Phase.RUNNING else _publish(s, pods)
 
 
 def _is_ready(pod: Pod) -> bool:
@@ -40,9 +42,23 @@ def _hold(s: Snapshot) -> Plan:
     return Plan(reported(s, s.waiting_phase, reason, message), (), release_at(s) if unplaced else None)
 
 
+def _restore(s: Snapshot, pods: list[Pod]) -> Plan:
+    """Someone deleted the environment of a job that trains: pods that run do not need it, so the job still runs."""
+    name, variables = names.environment(s.job, s.status.attempt), _variables(s, pods)
+    decided, rejection = watch_training(s), s.world.rejection_of(name)
+    if rejection and any(pod.phase is PodPhase.WAITING for pod in pods):
+        decided = replace(decided, status=reported(s, Phase.RUNNING, *rejections.describe(rejection)))
+    create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, s.status.attempt, variables))
+    return replace(decided, actions=(create, *decided.actions))
+
+
+def _variables(s: Snapshot, pods: list[Pod]) -> dict[str, str]:
+    return environment.of_attempt(s.job, s.status.attempt, {(pod.role, pod.index): pod.address for pod in pods})
+
+
 def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
     attempt = s.status.attempt
-    variables = environment.of_attempt(s.job, attempt, {(pod.role, pod.index): pod.address for pod in pods})
+    variables = _variables(s, pods)
     name = names.environment(s.job, attempt)
     rejection = s.world.rejection_of(name)
     reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")

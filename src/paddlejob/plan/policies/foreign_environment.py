@@ -1,0 +1,29 @@
+"""A pod that trains before its attempt was published got its environment from a ConfigMap that is not the job's.
+
+Whatever it computes is wrong, even if it succeeds. The next attempt waits for a ConfigMap of another name.
+"""
+
+from __future__ import annotations
+
+from paddlejob.plan import names
+from paddlejob.plan.actions import Plan
+from paddlejob.plan.causes import Cause
+from paddlejob.plan.rebuild import backoff, rebuild
+from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import PodPhase
+
+
+def rebuild_foreign(s: Snapshot) -> Plan | None:
+    """The job's own environment may exist although the status that published it was lost."""
+    if s.job.spec.suspend or s.published or s.status.attempt in s.world.environments:
+        return None
+    begun = [pod for pod in s.current.values() if pod.phase in (PodPhase.RUNNING, PodPhase.SUCCEEDED)]
+    if not begun:
+        return None
+    message = (
+        f"pod {begun[0].name} started with values of another ConfigMap {names.environment(s.job, s.status.attempt)}, "
+        "which has the name of the job's environment; delete that ConfigMap; rebuilding the job"
+    )
+    count = s.status.disruptions + 1
+    cause = Cause("EnvironmentTaken", message)
+    return rebuild(s, cause, because="foreign environment", delay=backoff(s, count), disruptions=count)
