@@ -11,7 +11,7 @@ from paddlejob.plan import names, reasons, rejections
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.objects import environment
 from paddlejob.plan.policies.release import release_at
-from paddlejob.plan.policies.training import WAKE_AGAIN
+from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
@@ -48,7 +48,9 @@ def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
     reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")
     status = reported(s, Phase.STARTING, reason, message, publishedAttempt=attempt, nextRestartTime="")
     create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, variables))
-    wakes = [Wake(pod, 1, s.now) for pod in pods if pod.phase is PodPhase.WAITING]
+    # A rejected environment is created again when that is due; before that, no pod can start.
+    can_start = rejection is None or rejections.is_due(rejection, s.world, s.now)
+    wakes = [Wake(pod, 1, s.now) for pod in pods if can_start and may_be_woken(pod, s.now)]
     return Plan(status, (create, *wakes, *_warn_ipv6(variables)), s.now + WAKE_AGAIN)
 
 
