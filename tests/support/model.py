@@ -162,7 +162,10 @@ class Model:
             self.change(name, deletion_due=self.now + 30)
 
     def _stop(self, pod: Pod) -> None:
-        self.change(pod.name, stopping=True, phase=PodPhase.FAILED, reason="DeadlineExceeded")
+        """A kubelet enforces activeDeadlineSeconds; a pod without a node has none and stays Pending."""
+        self.change(pod.name, stopping=True)
+        if pod.node:
+            self.change(pod.name, phase=PodPhase.FAILED, reason="DeadlineExceeded")
 
     # The kubelet, and users
 
