@@ -7,6 +7,7 @@ from functools import cached_property
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
 from paddlejob.plan import indexes, times
+from paddlejob.plan.objects import environment
 from paddlejob.plan.world import Pod, PodPhase, World
 
 
@@ -17,6 +18,8 @@ class Snapshot:
     now: float
     status: Status
     """The status so far, with a new or resumed job already begun."""
+    scale_rejected: str = ""
+    """Why the job keeps its number of workers although another was requested; empty if it does not."""
 
     @cached_property
     def current(self) -> dict[Slot, Pod]:
@@ -55,6 +58,11 @@ class Snapshot:
         ]
 
     @property
+    def workers_built(self) -> int:
+        """The workers of an attempt that was published; the job may have been scaled since. 0 if unknown."""
+        return self.status.role(Role.WORKER).replicas if self.published else 0
+
+    @property
     def published(self) -> bool:
         """Whether the pods of the current attempt were given their environment."""
         return 0 < self.status.attempt == self.status.publishedAttempt
@@ -69,6 +77,7 @@ class Snapshot:
 
 
 def look(job: PaddleJob, world: World, now: float) -> Snapshot:
+    job, scale_rejected = _within_limits(job)
     status = job.status.model_copy(update={"mode": job.mode, "observedGeneration": job.metadata.generation})
     # A job without an attempt is new, or was begun by another operator.
     unbegun = status.attempt == 0 and not status.finished
@@ -83,4 +92,18 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
                 "message": "creating pods",
             }
         )
-    return Snapshot(job, world, now, status)
+    return Snapshot(job, world, now, status, scale_rejected)
+
+
+def _within_limits(job: PaddleJob) -> tuple[PaddleJob, str]:
+    """The job with the workers it has, and why, if it was scaled to more than an environment can name."""
+    before, worker = job.status.role(Role.WORKER).replicas, job.spec.worker
+    active = job.status.attempt > 0 and not job.status.finished and not job.spec.suspend
+    if not active or worker is None or before in (0, worker.replicas):
+        return job, ""
+    reason = environment.too_large(job, job.status.attempt)
+    if not reason:
+        return job, ""
+    kept = job.spec.model_copy(update={"worker": worker.model_copy(update={"replicas": before})})
+    message = f"training continues with {before} workers instead of {worker.replicas}: {reason}"
+    return job.model_copy(update={"spec": kept}), message

@@ -17,7 +17,8 @@ def watch_training(s: Snapshot) -> Plan:
     pods = s.current.values()
     unfinished = [pod for pod in pods if not pod.ended]
     if all(pod.phase is PodPhase.RUNNING for pod in unfinished):
-        return Plan(reported(s, Phase.RUNNING, "Running", _progress(s)))
+        reason, message = ("ScaleRejected", s.scale_rejected) if s.scale_rejected else ("Running", _progress(s))
+        return Plan(reported(s, Phase.RUNNING, reason, message))
     phase = s.status.phase if s.status.phase is Phase.RUNNING else Phase.STARTING
     started = sum(pod.phase is PodPhase.RUNNING for pod in pods)
     reason, message = reasons.waiting(s) or ("Starting", f"{started} of {len(s.slots)} pods are running")
