@@ -123,6 +123,13 @@ class Spec(Model):
     schedulingPolicy: SchedulingPolicy | None = Field(
         None, description="Gang scheduling with Volcano: all pods start together, or none of them."
     )
+    scheduleTimeoutSeconds: int | None = Field(
+        None,
+        ge=1,
+        description="If some pods have a node and no node was found for the others for this many seconds (up to half "
+        "as long again), all pods are deleted and created again a little later, so that other jobs can use the nodes. "
+        "The same applies to pods that exceed a quota. Defaults to 60.",
+    )
     backoffLimit: int | None = Field(
         None, ge=0, description="The number of restarts after the program failed. Defaults to 3."
     )
@@ -145,6 +152,10 @@ class Spec(Model):
     @property
     def backoff_limit(self) -> int:
         return 3 if self.backoffLimit is None else self.backoffLimit
+
+    @property
+    def schedule_timeout(self) -> int:
+        return self.scheduleTimeoutSeconds or 60
 
     @property
     def roles(self) -> dict[Role, RoleSpec]:

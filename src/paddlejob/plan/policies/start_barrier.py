@@ -10,7 +10,7 @@ from paddlejob.api.types import Phase
 from paddlejob.plan import names, reasons, rejections
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.objects import environment
-from paddlejob.plan.policies.release import release_at
+from paddlejob.plan.policies.release import half_placed_until
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
@@ -36,8 +36,7 @@ def _is_ready(pod: Pod) -> bool:
 def _hold(s: Snapshot) -> Plan:
     pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
     reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
-    unplaced = any(pod.reason == "Unschedulable" for pod in s.current.values())
-    return Plan(reported(s, s.waiting_phase, reason, message), (), release_at(s) if unplaced else None)
+    return Plan(reported(s, s.waiting_phase, reason, message), (), half_placed_until(s))
 
 
 def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
