@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
-from paddlejob.plan import indexes, times
+from paddlejob.plan import indexes, replacements, times
 from paddlejob.plan.objects import environment
 from paddlejob.plan.world import Pod, PodPhase, World
 
@@ -23,16 +23,23 @@ class Snapshot:
 
     @cached_property
     def current(self) -> dict[Slot, Pod]:
-        """Pods of the current attempt."""
-        return {(pod.role, pod.index): pod for pod in self.world.pods if pod.attempt == self.status.attempt}
+        """Pods of the current attempt, without those that were replaced."""
+        return {(pod.role, pod.index): pod for pod in self.world.pods if self._is_current(pod)}
 
     @cached_property
     def stale(self) -> list[Pod]:
-        """Pods of earlier attempts, and of replicas that are no longer wanted."""
+        """Pods of earlier attempts, pods that were replaced, and pods of replicas that are no longer wanted."""
         wanted = set(self.slots)
-        return [
-            pod for pod in self.world.pods if pod.attempt != self.status.attempt or (pod.role, pod.index) not in wanted
-        ]
+        return [pod for pod in self.world.pods if not self._is_current(pod) or (pod.role, pod.index) not in wanted]
+
+    def _is_current(self, pod: Pod) -> bool:
+        replaced = pod.replacement < self.replaced.get((pod.role, pod.index), 0)
+        return pod.attempt == self.status.attempt and not replaced
+
+    @cached_property
+    def replaced(self) -> dict[Slot, int]:
+        """How often each replica's pod was replaced alone in the current attempt."""
+        return replacements.parse(self.status.replacements)
 
     @cached_property
     def slots(self) -> list[Slot]:

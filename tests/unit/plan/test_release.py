@@ -6,7 +6,7 @@ import pytest
 
 from paddlejob.api.types import Phase
 from paddlejob.engine.backend import Rejected
-from paddlejob.plan import Delete, Kind
+from paddlejob.plan import Delete, Kind, PodPhase
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -14,11 +14,17 @@ LONGEST = 90.0
 """The default of scheduleTimeoutSeconds, with the longest jitter."""
 
 
+def ready(model: Model, name: str) -> None:
+    """The pod is placed and waits at the start barrier."""
+    model.place(name)
+    model.change(name, phase=PodPhase.WAITING, address="10.0.0.1")
+
+
 async def half_placed(**options: object) -> Model:
     """One pod is placed, the other fits nowhere."""
     model = Model(job(**options))
     await model.settle_until_created()
-    model.place("mnist-worker-0")
+    ready(model, "mnist-worker-0")
     model.fits_nowhere("mnist-worker-1")
     await model.step()
     return model
@@ -31,9 +37,7 @@ def released(model: Model) -> bool:
 async def test_patience_counts_from_when_the_pod_was_first_found_to_fit_nowhere():
     model = Model(job())
     await model.settle_until_created()
-    model.place("mnist-worker-0")
-    model.place("mnist-worker-1")
-    await model.step()
+    ready(model, "mnist-worker-0")
     model.now += 1000
     del model.pods["mnist-worker-1"]
     await model.step()

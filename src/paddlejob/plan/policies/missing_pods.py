@@ -43,7 +43,15 @@ def _create_pods(s: Snapshot) -> list[Action]:
         Create(
             Kind.POD,
             names.pod(s.job, role, index),
-            pod_manifest(s.job, role, index, s.status.attempt, mark, group.name if group else ""),
+            pod_manifest(
+                s.job,
+                role,
+                index,
+                s.status.attempt,
+                mark,
+                group=group.name if group else "",
+                replacement=s.replaced.get((role, index), 0),
+            ),
         )
         for role, index in s.missing
     ]

@@ -7,10 +7,11 @@ waits for nothing else.
 from __future__ import annotations
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import names, reasons, rejections
+from paddlejob.plan import names, reasons, rejections, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.objects import environment
 from paddlejob.plan.policies.release import half_placed_until
+from paddlejob.plan.policies.startup_deadline import startup_deadline
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
@@ -35,8 +36,9 @@ def _is_ready(pod: Pod) -> bool:
 
 def _hold(s: Snapshot) -> Plan:
     pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
+    wake_at = times.earliest(half_placed_until(s), startup_deadline(s))
     reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
-    return Plan(reported(s, s.waiting_phase, reason, message), (), half_placed_until(s))
+    return Plan(reported(s, s.waiting_phase, reason, message), (), wake_at)
 
 
 def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
