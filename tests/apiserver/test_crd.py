@@ -161,6 +161,17 @@ def test_while_suspended_templates_and_workers_may_change(installed: ControlPlan
     assert change_faults(after, before) == []
 
 
+def test_templates_and_workers_may_change_in_the_update_that_suspends_the_job(installed: ControlPlane, namespace: str):
+    before = document()
+    assert create(installed, namespace, before).returncode == 0
+    after = document(workers=3, suspend=True, worker_={"template": OTHER})
+    done = installed.kubectl(
+        "replace", "-n", namespace, "-f", "-", input=json.dumps(_in(after, namespace)), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert change_faults(after, before) == []
+
+
 def test_an_elastic_job_is_scaled_by_kubectl_within_its_bounds(installed: ControlPlane, namespace: str):
     assert create(installed, namespace, document("x", elastic=1, worker_={"limits": 4})).returncode == 0
     installed.kubectl("scale", "-n", namespace, "pdj/x", "--replicas=3")

@@ -171,7 +171,13 @@ RULES = (
 )
 """Messages are constants: an expression with string(number) exceeds the API server's cost limit."""
 
-SUSPENDED_ONLY = "can be changed only while the job is suspended; set spec.suspend to true first"
+SUSPENDED_ONLY = "can be changed only while the job is suspended; set spec.suspend to true before or in the same update"
+_CEL_SUSPENDED = "oldSelf.suspend || self.suspend"
+
+
+def _is_suspended(new: Obj, old: Obj) -> bool:
+    """The update that suspends a job may also change it: Kueue restores the template when it stops a job."""
+    return bool(old.get("suspend") or new.get("suspend"))
 
 
 def _fixed(field: str) -> ChangeRule:
@@ -212,20 +218,20 @@ def _role_fixed(role: str) -> ChangeRule:
 
 def _template_fixed(role: str) -> ChangeRule:
     def check(new: Obj, old: Obj) -> str | None:
-        if old.get("suspend") or role not in new or role not in old:
+        if _is_suspended(new, old) or role not in new or role not in old:
             return None
         same = new[role]["template"] == old[role]["template"]
         return None if same else f"spec.{role}.template: {SUSPENDED_ONLY}"
 
     cel = (
-        f"oldSelf.suspend || !has(self.{role}) || !has(oldSelf.{role}) || "
+        f"{_CEL_SUSPENDED} || !has(self.{role}) || !has(oldSelf.{role}) || "
         f"self.{role}.template == oldSelf.{role}.template"
     )
     return ChangeRule(cel, f"template {SUSPENDED_ONLY}", check, f".{role}")
 
 
 def _scalable(new: Obj, old: Obj) -> str | None:
-    if old.get("suspend") or new.get("elastic", 0) >= 1 or "worker" not in new or "worker" not in old:
+    if _is_suspended(new, old) or new.get("elastic", 0) >= 1 or "worker" not in new or "worker" not in old:
         return None
     if new["worker"]["replicas"] == old["worker"]["replicas"]:
         return None
@@ -242,7 +248,7 @@ CHANGE_RULES = (
     *(_role_fixed(role) for role in ROLES),
     *(_template_fixed(role) for role in ROLES),
     ChangeRule(
-        "oldSelf.suspend || self.elastic >= 1 || !has(self.worker) || !has(oldSelf.worker) || "
+        f"{_CEL_SUSPENDED} || self.elastic >= 1 || !has(self.worker) || !has(oldSelf.worker) || "
         "self.worker.replicas == oldSelf.worker.replicas",
         _NOT_ELASTIC,
         _scalable,
