@@ -19,7 +19,6 @@ from paddlejob.errors import InvalidJob
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
-NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 METADATA_FIELDS = (
     "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
     "generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences",
@@ -83,7 +82,8 @@ def _validator() -> Draft202012Validator:
             "additionalProperties": False,
             "properties": {field: {} for field in METADATA_FIELDS}
             | {
-                "name": {"type": "string", "pattern": f"^{NAME}$"},
+                "name": {"type": "string", "pattern": f"^{contract.DNS_LABEL}$"},
+                "namespace": {"type": "string", "pattern": f"^{contract.DNS_LABEL}$"},
                 "labels": {"type": "object", "additionalProperties": {"type": "string"}},
                 "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
             },
@@ -132,8 +132,8 @@ def _sentence(error: ValidationError) -> str:
             return f"{where}: {_short(value)} is not a quantity; write it as 2, 500m or 4Gi"
         case "pattern":
             return (
-                f"{where}: {_short(value)} is not a valid name; use lower-case letters, digits, '-' and '.', "
-                "and start and end with a letter or digit"
+                f"{where}: {_short(value)} is not a valid name; use lower-case letters, digits and '-', start and end "
+                "with a letter or digit, and use at most 63 characters"
             )
     return f"{where or 'the document'}: {error.message}"
 

@@ -32,12 +32,20 @@ def state_directory() -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "paddlejob"
 
 
+def file_name(name: str, what: str = "name") -> str:
+    """The name, if it can be that of one file in a directory; so no name leads out of the store."""
+    if not name or name.startswith(".") or "/" in name or "\0" in name:
+        raise BadInput(f"{name!r} is not a valid {what}; use lower-case letters, digits and '-'")
+    return name
+
+
 class JobFolder:
     """The files of one job."""
 
     def __init__(self, root: Path, key: Key) -> None:
         self.key = key
-        self.path = root.joinpath("jobs", *key)
+        namespace, name = key
+        self.path = root / "jobs" / file_name(namespace, "namespace") / file_name(name)
         self._cached: tuple[int, int, Document] | None = None
 
     def document(self) -> Document | None:
@@ -74,8 +82,8 @@ class JobFolder:
         return [json.loads(line) for line in lines if line.endswith("}")]
 
     def log(self, attempt: int, pod: str, container: str = "") -> Path:
-        name = f"{pod}.{container}.log" if container else f"{pod}.log"
-        return self.path / "logs" / f"attempt-{attempt}" / name
+        name = f"{pod}.{file_name(container)}.log" if container else f"{pod}.log"
+        return self.path / "logs" / f"attempt-{attempt}" / file_name(name)
 
     def write_status(self, status: Status) -> None:
         write_json(self.path / "status.json", status.model_dump(mode="json"), padded=True)
@@ -122,12 +130,13 @@ class Store:
     def folders(self) -> Iterator[JobFolder]:
         """All jobs by namespace and name."""
         for path in sorted(self.root.glob("jobs/*/*/job.json")):
-            if not path.parent.name.startswith("."):
-                yield self.folder((path.parent.parent.name, path.parent.name))
+            namespace, name = path.parts[-3:-1]
+            if not namespace.startswith(".") and not name.startswith("."):
+                yield self.folder((namespace, name))
 
     def claim(self, namespace: str, name: str) -> Path:
         """The directory of a PersistentVolumeClaim; it is kept when jobs are deleted."""
-        return self.root / "claims" / namespace / name
+        return self.root / "claims" / file_name(namespace, "namespace") / file_name(name)
 
     def stage(self) -> Path:
         """An empty directory in which mounts are prepared."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import JobFiles, Python
+from paddlejob.cli.options import JobFiles, Python, check_namespace
 
 if TYPE_CHECKING:
     from paddlejob.cli.run.prepare import Prepared
@@ -35,7 +35,10 @@ def command(
         bool, typer.Option("--overcommit", help="Run even if the jobs request more CPU or memory than available.")
     ] = False,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of jobs that set none.", metavar="NAMESPACE")
+        str,
+        typer.Option(
+            "--namespace", "-n", help="Namespace of jobs that set none.", metavar="NAMESPACE", callback=check_namespace
+        ),
     ] = "",
 ) -> None:
     """Train the jobs in files on this machine, without Kubernetes.

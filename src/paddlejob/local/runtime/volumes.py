@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddlejob.errors import NotPossible
+from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts, config_maps, field_value, secrets
 from paddlejob.local.sandbox.mounts import Mount
-from paddlejob.local.store import Store
+from paddlejob.local.store import Store, file_name
 
 SHARED_MEMORY = "/dev/shm"
 Manifest = dict[str, Any]
@@ -33,7 +33,7 @@ class Source:
 
 def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions, store: Store) -> Source:
     """`own` is the directory of this pod alone. Nothing is created yet."""
-    name = volume["name"]
+    name = _component(volume["name"])
     match {key: value for key, value in volume.items() if key != "name" and value is not None}:
         case {"emptyDir": empty}:
             if empty.get("medium") == "Memory":
@@ -61,7 +61,24 @@ def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions
             )
 
 
+def _component(name: str) -> str:
+    """The name of a volume or claim, if it can be that of a directory."""
+    try:
+        return file_name(name)
+    except BadInput as error:
+        raise NotPossible(f"volume {error}") from None
+
+
+def _relative(path: str, what: str) -> str:
+    """A path inside a volume, by Kubernetes' rules."""
+    if not path or Path(path).is_absolute() or ".." in Path(path).parts:
+        raise NotPossible(f"{what} {path}: leads out of the volume; use a relative path without '..'")
+    return path
+
+
 def _host_path(path: str, options: RunOptions, store: Store) -> Source:
+    if ".." in Path(path).parts:
+        raise NotPossible(f"volume with hostPath {path}: the path contains '..'; write it without")
     for prefix, directory in options.host_paths.items():
         if Path(path).is_relative_to(prefix):
             return Source(Path(directory) / Path(path).relative_to(prefix))
@@ -87,7 +104,7 @@ def _claim(claim: str, namespace: str, options: RunOptions, store: Store) -> Sou
     volume = options.object("PersistentVolume", document["spec"].get("volumeName") or "")
     if volume and "hostPath" in volume["spec"]:
         return _host_path(volume["spec"]["hostPath"]["path"], options, store)
-    kept = store.claim(namespace, claim)
+    kept = store.claim(namespace, _component(claim))
     return Source(kept, note=f"Claim {claim} is stored in {kept}. Choose another directory with --volume {claim}=DIR.")
 
 
@@ -110,7 +127,8 @@ def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -
             return {}
         raise NotPossible(f"{kind} {reference['name']} does not exist; add it to the file of the job")
     items = reference.get("items")
-    return {one["path"]: found[one["key"]] for one in items} if items else found
+    files = {one["path"]: found[one["key"]] for one in items} if items else found
+    return {_relative(path, f"volume with {kind} {reference['name']}: file"): text for path, text in files.items()}
 
 
 def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
@@ -122,7 +140,11 @@ def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
     files = source.files
     if "downwardAPI" in volume:
         items = volume["downwardAPI"].get("items") or []
-        files = {one["path"]: field_value(one["fieldRef"]["fieldPath"], facts) for one in items if "fieldRef" in one}
+        files = {
+            _relative(one["path"], "downwardAPI: file"): field_value(one["fieldRef"]["fieldPath"], facts)
+            for one in items
+            if "fieldRef" in one
+        }
     for name, text in (files or {}).items():
         file = source.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
