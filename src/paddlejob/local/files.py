@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,20 +19,38 @@ def write_json(path: Path, content: Any, *, padded: bool = False) -> None:
     encoded = json.dumps(content, ensure_ascii=False).encode()
     if padded:
         encoded = encoded.ljust(PADDED_SIZE) + b"\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(encoded)
-        temporary.replace(path)
+        replace_file(path, encoded)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         if error.errno not in DISK_FULL or not padded:
             raise
         _overwrite(path, encoded)
 
 
+def replace_file(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file as a whole: readers see the old content or the new one, also after a power failure."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.chmod(mode)
+        _flush(temporary)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _flush(path: Path) -> None:
+    """Without this, some file systems store the new name before the content, and leave an empty file."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def _overwrite(path: Path, encoded: bytes) -> None:
     with path.open("r+b") as file:
         file.write(encoded)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_json(path: Path) -> Any:
