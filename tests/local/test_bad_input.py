@@ -124,6 +124,14 @@ def test_a_job_that_is_not_elastic_is_not_scaled(pdj: Pdj):
     assert "worker" in pdj("logs", "job", "--role", "nurse").stderr
 
 
+def test_an_own_image_with_the_name_of_an_example_runs_the_users_program(pdj: Pdj):
+    (pdj.folder / "train.py").write_text("print('my own')")
+    own = {"image": "registry.mycompany.com/team-a/mnist:v3"}
+    done = pdj("run", pdj.write(command=["python", "train.py"], container=own))
+    assert done.returncode == 0, done.stderr
+    assert pdj.log("job", "worker-0") == "my own\n"
+
+
 OUTSIDE = "../../../../../../../../../.."
 
 
