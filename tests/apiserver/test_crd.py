@@ -83,6 +83,7 @@ REJECTED = {
     "heter without ps": (document(heter=1), "ps"),
     "a name too long for a pod": (document("n" * (NAME_LIMIT - 8)), "metadata.name"),
     "a name too long once it is scaled": (document("n" * (NAME_LIMIT - 10), worker_={"limits": 101}), "metadata.name"),
+    "a name with a dot": (document("my.job"), "metadata.name"),
     "a name that no Service may have": (document("9lives", intranet="Service"), "metadata.name"),
     "gloo 3": (_with("spec.withGloo", 3), "withGloo"),
     "a template without containers": (_with(f"{IN_TEMPLATE}.containers", []), "containers"),

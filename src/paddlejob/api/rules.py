@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from paddlejob import contract
+
 Obj = dict[str, Any]
 Check = Callable[[Obj], str | None]
 ChangeCheck = Callable[[Obj, Obj], str | None]
@@ -67,6 +69,17 @@ _CEL_LONGEST = "[{}].max()".format(
         f"self.spec.{role}.limits : self.spec.{role}.replicas) - 1)) : 0"
         for role in ROLES
     )
+)
+
+
+def _name_is_a_label(job: Obj) -> str | None:
+    name = job["metadata"]["name"]
+    return None if re.fullmatch(contract.DNS_LABEL, name) else f"metadata.name: {_NOT_A_LABEL}"
+
+
+_NOT_A_LABEL = (
+    "is not a valid name; use lower-case letters, digits and '-', start and end with a letter or digit, and use at "
+    f"most {NAME_LIMIT} characters"
 )
 
 
@@ -136,6 +149,13 @@ RULES = (
         "metadata.name: is too long: it is part of the names of pods and Services (NAME-worker-0), which have at most "
         f"{NAME_LIMIT} characters; shorten it",
         _name_fits,
+    ),
+    Rule(
+        "root",
+        # Stored jobs keep working: a job has no status when it is created, and gets one before its first pod.
+        f"has(self.status) || self.metadata.name.matches('^{contract.DNS_LABEL}$')",
+        f"metadata.name: {_NOT_A_LABEL}",
+        _name_is_a_label,
     ),
     Rule(
         "root",
