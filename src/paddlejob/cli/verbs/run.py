@@ -62,10 +62,21 @@ def command(
     notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
     for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)
+    for warning in _warnings(prepared):
+        typer.echo(f"warning: {warning}", err=True)
     if detach:
         _run_detached(store, prepared)
     else:
         raise typer.Exit(_run_attached(store, prepared))
+
+
+def _warnings(prepared: list[Prepared]) -> list[str]:
+    """What the pod templates get wrong, except for what only a cluster rejects."""
+    from paddlejob.api.fault import Severity
+    from paddlejob.api.pod_check import check_pods
+
+    found = [fault for one in prepared for fault in check_pods(one.document)]
+    return [str(fault) for fault in found if fault.severity is not Severity.CLUSTER]
 
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:

@@ -37,6 +37,8 @@ def command(
     from paddlejob.cli.targets.cluster import ClusterTarget
 
     submission = read_submission(files, namespace)
+    for warning in submission.warnings:
+        typer.echo(f"warning: {warning}", err=True)
     target = ClusterTarget(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
     if dry_run:
