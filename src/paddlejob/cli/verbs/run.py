@@ -81,15 +81,17 @@ def _warnings(prepared: list[Prepared]) -> list[str]:
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
+    from paddlejob.cli.targets.local import LocalTarget
     from paddlejob.local.store import at_rest
 
     notes = []
     for one in prepared:
-        name = one.job.name
+        name, flags = one.job.name, LocalTarget(store).flags(one.job.namespace)
         folder = store.folder((one.job.namespace, name))
         previous = folder.job()
         if previous and not previous.status.finished and (at_rest(previous) or not folder.has_runner):
-            notes.append(f"{name} was interrupted and starts over; to continue it instead, use `pdj resume {name}`")
+            command = f"pdj resume {name}{flags}"
+            notes.append(f"{name} was interrupted and starts over; to continue it instead, use `{command}`")
     return notes
 
 
@@ -121,12 +123,15 @@ def _begin(store: Store, prepared: list[Prepared]) -> Held:
 
 
 def _run_detached(store: Store, prepared: list[Prepared]) -> None:
+    from paddlejob.cli.targets.local import LocalTarget
     from paddlejob.local.runner import start_detached
 
+    target = LocalTarget(store)
     start_detached(store, _begin(store, prepared))
     for one in prepared:
-        name = one.job.name
-        typer.echo(f"{name} runs in the background; next: `pdj get {name}`, `pdj logs -f {name}`, `pdj delete {name}`")
+        job = f"{one.job.name}{target.flags(one.job.namespace)}"
+        commands = f"`pdj get {job}`, `pdj logs -f {job}`, `pdj delete {job}`"
+        typer.echo(f"{one.job.name} runs in the background; next: {commands}")
 
 
 def _run_attached(store: Store, prepared: list[Prepared]) -> int:

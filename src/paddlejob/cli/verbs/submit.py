@@ -57,7 +57,7 @@ def _submit(target: ClusterTarget, submission: Submission) -> None:
         typer.echo(line)
     operators = target.with_client(find_operators)
     for namespace in dict.fromkeys(key[0] for key in submission.jobs):
-        unwatched = unwatched_message(operators, namespace, target.flags())
+        unwatched = unwatched_message(operators, namespace, target.context_flag)
         warning = unwatched or unavailable_message(operators, namespace)
         if warning:
             typer.echo(f"warning: {warning}", err=True)
