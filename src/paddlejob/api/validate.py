@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from paddlejob import contract
@@ -44,7 +45,23 @@ def faults(document: Obj) -> list[str]:
     for role in ROLES:
         if role in job["spec"]:
             checked += [(rule.check(job["spec"][role]), f"spec.{role}.") for rule in RULES if rule.level == "role"]
-    return [prefix + fault for fault, prefix in checked if fault]
+    return [prefix + fault for fault, prefix in checked if fault] + _sub_path_faults(job["spec"])
+
+
+def _sub_path_faults(spec: Obj) -> list[str]:
+    """Parts of volumes that are none. The API server rejects only the pods of such a job."""
+    found = []
+    for role, kind in product(ROLES, ("initContainers", "containers")):
+        containers = spec[role]["template"]["spec"].get(kind) or [] if role in spec else []
+        for number, container in enumerate(containers):
+            for index, mount in enumerate(container.get("volumeMounts") or []):
+                where = f"spec.{role}.template.spec.{kind}[{number}].volumeMounts[{index}]"
+                for field in ("subPath", "subPathExpr"):
+                    path = mount.get(field) or ""
+                    if path.startswith("/") or ".." in path.split("/"):
+                        remedy = "leads out of the volume; use a relative path without '..'"
+                        found.append(f"{where}.{field}: {_short(path)} {remedy}")
+    return found
 
 
 def change_faults(new: Obj, old: Obj) -> list[str]:

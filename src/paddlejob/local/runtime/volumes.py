@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.container import PodFacts, config_maps, field_value, secrets
+from paddlejob.local.runtime.container import PodFacts, config_maps, expand, field_value, secrets
 from paddlejob.local.sandbox.mounts import Mount
 from paddlejob.local.store import Store, file_name
 
@@ -21,11 +22,13 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """Where the files of a volume are. Without a path it is memory."""
+    """Where the files of a volume are."""
 
-    path: Path | None = None
+    path: Path
     files: dict[str, str] | None = None
     """Written into the directory before a pod starts."""
+    memory: bool = False
+    """A file system in memory is mounted there for the containers of the pod."""
     size: int = 0
     note: str = ""
     readonly: bool = False
@@ -37,7 +40,7 @@ def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions
     match {key: value for key, value in volume.items() if key != "name" and value is not None}:
         case {"emptyDir": empty}:
             if empty.get("medium") == "Memory":
-                return Source(size=int(parse_quantity(empty.get("sizeLimit") or 0)))
+                return Source(own / name, memory=True, size=int(parse_quantity(empty.get("sizeLimit") or 0)))
             return Source(own / name)
         case {"hostPath": {"path": path}}:
             return _host_path(path, options, store)
@@ -133,8 +136,6 @@ def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -
 
 def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
     """Create the directory of a volume and the files in it."""
-    if source.path is None:
-        return
     if not source.path.exists():
         source.path.mkdir(parents=True, exist_ok=True)
     files = source.files
@@ -151,21 +152,46 @@ def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
         file.write_text(text)
 
 
-def mounts_of(container: Manifest, sources: dict[str, Source], host_paths: Mapping[str, str]) -> list[Mount]:
+def mounts_of(
+    container: Manifest, sources: dict[str, Source], host_paths: Mapping[str, str], variables: Mapping[str, str]
+) -> list[Mount]:
     """`host_paths` are paths of this machine and the directories to mount there; volumes are mounted over them."""
     found: list[Mount] = [{"target": path, "source": directory} for path, directory in host_paths.items()]
     for one in container.get("volumeMounts") or []:
         source = sources[one["name"]]
-        mount: Mount = {"target": one["mountPath"], "readonly": bool(one.get("readOnly")) or source.readonly}
-        if source.path:
-            path = source.path / one["subPath"] if one.get("subPath") else source.path
-            if not path.exists():
-                path.mkdir(parents=True, exist_ok=True)
-            mount["source"] = str(path.absolute())
-        elif source.size:
-            mount["size"] = source.size
+        path = source.path / _sub_path(one, variables)
+        mount: Mount = {
+            "target": one["mountPath"],
+            "source": str(path.absolute()),
+            "readonly": bool(one.get("readOnly")) or source.readonly,
+        }
+        if source.memory:
+            mount["memory"] = str(source.path.absolute())
+            if source.size:
+                mount["size"] = source.size
+        else:
+            _create_part(path, source.path)
         found.append(mount)
     return found
+
+
+def _sub_path(mount: Manifest, variables: Mapping[str, str]) -> str:
+    """The part of a volume that is mounted; empty for all of it."""
+    expression = mount.get("subPathExpr")
+    if not expression:
+        return _relative(mount["subPath"], "subPath") if mount.get("subPath") else ""
+    path = expand(expression, variables)
+    if unknown := re.search(r"\$\(([^)]+)\)", path):
+        raise NotPossible(f"subPathExpr {expression}: the container has no variable {unknown[1]}; add it to env")
+    return _relative(path, "subPathExpr")
+
+
+def _create_part(path: Path, volume: Path) -> None:
+    """Programs write to the volume, so it may contain links."""
+    if not path.resolve().is_relative_to(volume.resolve()):
+        raise NotPossible(f"subPath {path.relative_to(volume)} leads out of the volume; remove the link in {volume}")
+    if not path.exists():
+        path.mkdir(parents=True, exist_ok=True)
 
 
 def copy_image(directory: Path, own: Path) -> Path:
