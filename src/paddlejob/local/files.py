@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from paddlejob.errors import NotPossible
+
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 PADDED_SIZE = 16 * 1024
 """A padded file has at least this size, so that it can be overwritten in place when the disk is full."""
@@ -53,16 +55,30 @@ def _overwrite(path: Path, encoded: bytes) -> None:
         os.fsync(file.fileno())
 
 
+class DamagedFile(NotPossible):
+    """A file of the store that is empty, torn or otherwise not what was written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is damaged")
+        self.path = path
+
+
 def read_json(path: Path) -> Any:
-    """The content, or None if there is no such file."""
-    for attempt in range(20):
+    """The content, or None if there is no such file; raises DamagedFile."""
+    for _ in range(20):
         try:
             return json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
-        except json.JSONDecodeError:
-            # It is being overwritten in place.
-            if attempt == 19:
-                raise
+        except ValueError:
+            # It may be being overwritten in place.
             time.sleep(0.01)
-    return None
+    raise DamagedFile(path)
+
+
+def read_if_intact(path: Path) -> Any:
+    """The content, or None if there is no such file or it is damaged."""
+    try:
+        return read_json(path)
+    except DamagedFile:
+        return None

@@ -43,6 +43,9 @@ def list_jobs(
         typer.echo(f"No jobs found; start one with `{target.start_command}`.", err=True)
     else:
         typer.echo(job_table(views, wide=output is Output.wide))
+    for view in views:
+        if view.phase == "Damaged":
+            typer.echo(f"note: {view.job.name}: {view.note}", err=True)
 
 
 def get(

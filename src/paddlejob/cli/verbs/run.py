@@ -73,13 +73,18 @@ def command(
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
+    from paddlejob.local.files import DamagedFile
     from paddlejob.local.store import at_rest
 
     notes = []
     for one in prepared:
         name = one.job.name
         folder = store.folder((one.job.namespace, name))
-        previous = folder.job()
+        try:
+            previous = folder.job()
+        except DamagedFile as error:
+            notes.append(f"{error}; {name} starts over")
+            continue
         if previous and not previous.status.finished and (at_rest(previous) or not folder.has_runner):
             notes.append(f"{name} was interrupted and starts over; to continue it instead, use `pdj resume {name}`")
     return notes

@@ -55,4 +55,4 @@ def _contains(path: Path, content: bytes) -> bool:
 
 def kill_leftovers(folder: JobFolder) -> None:
     """Kill what a killed engine may have left running where there are no PID namespaces."""
-    kill_with_variable({f"{MARK}={record.uid}".encode() for record in folder.pods()})
+    kill_with_variable({f"{MARK}={uid}".encode() for uid in folder.pod_uids()})
