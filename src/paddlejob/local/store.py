@@ -82,7 +82,8 @@ class JobFolder:
         except (DamagedFile, ValidationError):
             if self._status is None:
                 raise DamagedFile(path) from None
-            self.write_status(self._status)
+            with suppress(OSError):
+                self.write_status(self._status)
             return self._status
 
     def options(self) -> RunOptions:
