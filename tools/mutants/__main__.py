@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +23,24 @@ from tools.mutants.tests import Baseline, Recorded, notice, preload, record
 
 ROOT = Path(__file__).parent.parent.parent
 PRODUCT = "src/paddlejob"
-PACKAGES = ("api", "plan", "engine", "objects", "kube", "operator", "local")
-TESTS = ("tests/property", *(f"tests/unit/{package}" for package in PACKAGES))
-"""Run for each of PACKAGES, because these build on each other. Another package is judged by its own tests."""
+GENERATED = "tests/unit/test_generated.py"
+TESTS = {
+    "api": ("tests/unit/api", "tests/unit/plan", GENERATED),
+    "plan": ("tests/unit/plan", "tests/unit/engine", "tests/property"),
+    "engine": ("tests/unit/engine", "tests/property"),
+    "objects": ("tests/unit/objects", "tests/unit/operator"),
+    "kube": ("tests/unit/kube",),
+    "operator": ("tests/unit/operator", "tests/unit/objects", GENERATED),
+    "local": ("tests/unit/local",),
+}
+"""The tests that judge each package; another package is judged by its own unit tests."""
 RUN_AS_PROGRAMS = ("local/sandbox/", "local/runtime/", "launch/")
 """Also run by programs that the tests start, where no lines are recorded: judged by all tests of the package."""
+FEW = 5
+"""What runs once per process, as a cached function does, is recorded for the first test only. Where so few tests run a
+line, all tests of its file judge it."""
 MUTANTS = 350
+Tests = Mapping[str, Recorded]
 
 
 @dataclass
@@ -57,7 +69,9 @@ def main() -> int:
         scores = {name: Score() for name in chosen.package}
         try:
             for package, mutation in _sample(root, chosen.package, chosen.mutants, chosen.seed):
-                _judge(root, baseline, mutation, scores[package])
+                judges = (*_judges(package), *chosen.tests)
+                tests = {name: test for name, test in baseline.tests.items() if name.startswith(judges)}
+                _judge(root, tests, mutation, scores[package])
         except KeyboardInterrupt:
             print("interrupted; so far:")
     _report(scores, time.monotonic() - started - took)
@@ -68,7 +82,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description="See which mutants the tests notice.")
     parser.add_argument("--mutants", type=int, default=MUTANTS, help=f"how many, shared evenly (default: {MUTANTS})")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives another sample (default: 1)")
-    parser.add_argument("--package", type=_names, default=list(PACKAGES), help=f"default: {','.join(PACKAGES)}")
+    parser.add_argument("--package", type=_names, default=list(TESTS), help=f"default: {','.join(TESTS)}")
     parser.add_argument("--tests", type=_names, default=[], help="paths of more tests to judge by, such as tests/local")
     chosen = parser.parse_args()
     for name in chosen.package:
@@ -83,9 +97,12 @@ def _names(text: str) -> list[str]:
 
 def _paths(packages: Sequence[str], more: Sequence[str]) -> list[str]:
     """Return the paths of the tests that judge these packages."""
-    wanted = list(TESTS) if set(packages) & set(PACKAGES) else []
-    wanted += [f"tests/unit/{name}" for name in packages] + list(more)
-    return [path for path in dict.fromkeys(wanted) if (ROOT / path).exists()]
+    wanted = [path for name in packages for path in _judges(name)]
+    return [path for path in dict.fromkeys([*wanted, *more]) if (ROOT / path).exists()]
+
+
+def _judges(package: str) -> tuple[str, ...]:
+    return TESTS.get(package, (f"tests/unit/{package}",))
 
 
 @contextmanager
@@ -128,10 +145,10 @@ def _name(root: Path, path: Path) -> str:
     return str(path.relative_to(root / PRODUCT))
 
 
-def _judge(root: Path, baseline: Baseline, mutation: Mutation, score: Score) -> None:
+def _judge(root: Path, tests: Tests, mutation: Mutation, score: Score) -> None:
     """Run the tests that run the mutant's line, and print one line about it."""
     path = root / PRODUCT / mutation.file
-    chosen = _covering(baseline, mutation)
+    chosen = _covering(tests, mutation)
     patience = 10 + 5 * sum(chosen.values())
     source = path.read_bytes()
     try:
@@ -148,18 +165,16 @@ def _judge(root: Path, baseline: Baseline, mutation: Mutation, score: Score) -> 
     print(f"{'killed  ' if killed else 'SURVIVED'} {took:5.1f} s  {len(chosen):3} tests  {mutation}", flush=True)
 
 
-def _covering(baseline: Baseline, mutation: Mutation) -> dict[str, float]:
+def _covering(tests: Tests, mutation: Mutation) -> dict[str, float]:
     """Return the tests that run the mutant's line, each with its duration."""
     lines = {(mutation.file, number) for number in range(mutation.first, mutation.last + 1)}
     own = f"tests/unit/{mutation.file.partition('/')[0]}/"
-    everything = mutation.file.startswith(RUN_AS_PROGRAMS)
-
-    def judges(name: str, test: Recorded) -> bool:
-        if not lines.isdisjoint(test.lines) or (everything and name.startswith(own)):
-            return True
-        return mutation.imported and (mutation.file in test.files or name.startswith(own))
-
-    return {name: test.seconds for name, test in baseline.tests.items() if judges(name, test)}
+    found = {name: test.seconds for name, test in tests.items() if not lines.isdisjoint(test.lines)}
+    if mutation.imported or 0 < len(found) < FEW:
+        found |= {name: test.seconds for name, test in tests.items() if mutation.file in test.files}
+    if mutation.file.startswith(RUN_AS_PROGRAMS) or (mutation.imported and not found):
+        found |= {name: test.seconds for name, test in tests.items() if name.startswith(own)}
+    return found
 
 
 def _report(scores: dict[str, Score], seconds: float) -> None:

@@ -22,8 +22,8 @@ FLIPS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 DELETABLE = (ast.AugAssign, ast.Delete, ast.Expr, ast.Raise, ast.Break, ast.Continue, ast.Return)
 LOGGERS = {"log", "_log", "logger", "logging"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-Change = tuple[ast.AST, str, bool]
-"""A node, the text that replaces it, and whether it runs when the file is imported."""
+Change = tuple[ast.AST, str, str]
+"""A node, the text that replaces it, and for a list or mapping what it then lacks."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,15 @@ class Mutation:
     end: int
     before: str
     after: str
+    lacks: str
     imported: bool
 
     def apply(self, source: bytes) -> bytes:
         return source[: self.start] + self.after.encode() + source[self.end :]
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.first}: `{_one_line(self.before)}` -> `{_one_line(self.after)}`"
+        after = f"without `{_one_line(self.lacks)}`" if self.lacks else f"-> `{_one_line(self.after)}`"
+        return f"{self.file}:{self.first}: `{_one_line(self.before)}` {after}"
 
 
 def mutations(file: str, source: bytes) -> list[Mutation]:
@@ -51,19 +53,20 @@ def mutations(file: str, source: bytes) -> list[Mutation]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found = {_mutation(file, source, starts, *change) for change in _changes(ast.parse(source))}
+    found = {_mutation(file, source, starts, *one) for one in _changes(ast.parse(source))}
     return sorted(found, key=lambda one: (one.start, one.end, one.after))
 
 
-def _mutation(file: str, source: bytes, starts: list[int], node: ast.AST, after: str, imported: bool) -> Mutation:
+def _mutation(file: str, source: bytes, starts: list[int], change: Change, imported: bool) -> Mutation:
+    node, after, lacks = change
     spot = cast(ast.expr, node)
     last = spot.end_lineno or spot.lineno
     start, end = starts[spot.lineno - 1] + spot.col_offset, starts[last - 1] + (spot.end_col_offset or 0)
-    return Mutation(file, spot.lineno, last, start, end, source[start:end].decode(), after, imported)
+    return Mutation(file, spot.lineno, last, start, end, source[start:end].decode(), after, lacks, imported)
 
 
-def _changes(node: ast.AST, imported: bool = True) -> Iterator[Change]:
-    yield from ((changed, after, imported) for changed, after in _changes_of(node))
+def _changes(node: ast.AST, imported: bool = True) -> Iterator[tuple[Change, bool]]:
+    yield from ((change, imported) for change in _changes_of(node))
     for child in _children(node):
         yield from _changes(child, imported and not isinstance(node, FUNCTIONS))
 
@@ -94,24 +97,24 @@ def _is_exempt(node: ast.AST) -> bool:
     return False
 
 
-def _changes_of(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+def _changes_of(node: ast.AST) -> Iterator[Change]:
     match node:
         case ast.Compare():
             yield from _flipped(node)
         case ast.BoolOp():
             yield from _without_an_operand(node)
         case ast.UnaryOp(op=ast.Not()):
-            yield node, _text(node.operand)
+            yield node, _text(node.operand), ""
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            yield node, repr(number + 1)
+            yield node, repr(number + 1), ""
         case ast.List() | ast.Set() | ast.Tuple(ctx=ast.Load()):
             yield from _without_an_element(node)
         case ast.Dict():
             yield from _without_an_entry(node)
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
-            yield node, "pass"
+            yield node, "pass", ""
     if isinstance(node, DELETABLE):
-        yield node, "pass"
+        yield node, "pass", ""
     if isinstance(node, (ast.If, ast.While, ast.IfExp)):
         yield from _negated(node.test)
     if isinstance(node, ast.comprehension):
@@ -119,38 +122,39 @@ def _changes_of(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             yield from _negated(condition)
 
 
-def _flipped(node: ast.Compare) -> Iterator[tuple[ast.AST, str]]:
+def _flipped(node: ast.Compare) -> Iterator[Change]:
     for at, op in enumerate(node.ops):
         ops = [*node.ops[:at], FLIPS[type(op)](), *node.ops[at + 1 :]]
-        yield node, _text(ast.Compare(node.left, ops, node.comparators))
+        yield node, _text(ast.Compare(node.left, ops, node.comparators)), ""
 
 
-def _without_an_operand(node: ast.BoolOp) -> Iterator[tuple[ast.AST, str]]:
+def _without_an_operand(node: ast.BoolOp) -> Iterator[Change]:
     for at in range(len(node.values)):
         rest = node.values[:at] + node.values[at + 1 :]
-        yield node, _text(rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest))
+        yield node, _text(rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)), ""
 
 
-def _without_an_element(node: ast.List | ast.Set | ast.Tuple) -> Iterator[tuple[ast.AST, str]]:
-    for at in range(len(node.elts)):
+def _without_an_element(node: ast.List | ast.Set | ast.Tuple) -> Iterator[Change]:
+    for at, element in enumerate(node.elts):
         rest = node.elts[:at] + node.elts[at + 1 :]
-        yield node, "set()" if isinstance(node, ast.Set) and not rest else _text(_like(node, rest))
+        after = "set()" if isinstance(node, ast.Set) and not rest else _text(_like(node, rest))
+        yield node, after, ast.unparse(element)
 
 
 def _like(node: ast.List | ast.Set | ast.Tuple, elements: list[ast.expr]) -> ast.expr:
     return ast.Set(elements) if isinstance(node, ast.Set) else type(node)(elements, ast.Load())
 
 
-def _without_an_entry(node: ast.Dict) -> Iterator[tuple[ast.AST, str]]:
-    for at in range(len(node.keys)):
+def _without_an_entry(node: ast.Dict) -> Iterator[Change]:
+    for at, key in enumerate(node.keys):
         rest = ast.Dict(node.keys[:at] + node.keys[at + 1 :], node.values[:at] + node.values[at + 1 :])
-        yield node, _text(rest)
+        yield node, _text(rest), ast.unparse(key or node.values[at])
 
 
-def _negated(condition: ast.expr) -> Iterator[tuple[ast.AST, str]]:
+def _negated(condition: ast.expr) -> Iterator[Change]:
     # `not x` becomes `x` and `a == b` becomes `a != b` elsewhere.
     if not isinstance(condition, (ast.UnaryOp, ast.Compare)):
-        yield condition, f"(not {_text(condition)})"
+        yield condition, f"(not {_text(condition)})", ""
 
 
 def _text(node: ast.expr) -> str:
@@ -160,4 +164,4 @@ def _text(node: ast.expr) -> str:
 
 def _one_line(text: str) -> str:
     joined = " ".join(text.split())
-    return joined if len(joined) <= 100 else f"{joined[:60]} ... {joined[-35:]}"
+    return joined if len(joined) <= 80 else f"{joined[:50]} ... {joined[-25:]}"
