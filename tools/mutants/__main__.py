@@ -23,22 +23,21 @@ from tools.mutants.tests import Baseline, Recorded, notice, preload, record
 
 ROOT = Path(__file__).parent.parent.parent
 PRODUCT = "src/paddlejob"
-GENERATED = "tests/unit/test_generated.py"
 TESTS = {
-    "api": ("tests/unit/api", "tests/unit/plan", GENERATED),
+    "api": ("tests/unit/api", "tests/unit/plan"),
     "plan": ("tests/unit/plan", "tests/unit/engine", "tests/property"),
     "engine": ("tests/unit/engine", "tests/property"),
     "objects": ("tests/unit/objects", "tests/unit/operator"),
     "kube": ("tests/unit/kube",),
-    "operator": ("tests/unit/operator", "tests/unit/objects", GENERATED),
+    "operator": ("tests/unit/operator", "tests/unit/objects"),
     "local": ("tests/unit/local",),
 }
 """The tests that judge each package; another package is judged by its own unit tests."""
 RUN_AS_PROGRAMS = ("local/sandbox/", "local/runtime/", "launch/")
-"""Also run by programs that the tests start, where no lines are recorded: judged by all tests of the package."""
+"""Also run by programs that the tests start, where no lines are recorded, so all tests of the package judge these."""
 FEW = 5
-"""What runs once per process, as a cached function does, is recorded for the first test only. Where so few tests run a
-line, all tests of its file judge it."""
+"""What runs once per process, as a cached function does, is recorded for the first test only. So a line that fewer
+tests run is judged by all tests of its package, as is code that runs at import."""
 MUTANTS = 350
 Tests = Mapping[str, Recorded]
 
@@ -168,13 +167,9 @@ def _judge(root: Path, tests: Tests, mutation: Mutation, score: Score) -> None:
 def _covering(tests: Tests, mutation: Mutation) -> dict[str, float]:
     """Return the tests that run the mutant's line, each with its duration."""
     lines = {(mutation.file, number) for number in range(mutation.first, mutation.last + 1)}
-    own = f"tests/unit/{mutation.file.partition('/')[0]}/"
-    found = {name: test.seconds for name, test in tests.items() if not lines.isdisjoint(test.lines)}
-    if mutation.imported or 0 < len(found) < FEW:
-        found |= {name: test.seconds for name, test in tests.items() if mutation.file in test.files}
-    if mutation.file.startswith(RUN_AS_PROGRAMS) or (mutation.imported and not found):
-        found |= {name: test.seconds for name, test in tests.items() if name.startswith(own)}
-    return found
+    found = {name: test for name, test in tests.items() if not lines.isdisjoint(test.lines)}
+    everywhere = mutation.imported or mutation.file.startswith(RUN_AS_PROGRAMS) or 0 < len(found) < FEW
+    return {name: test.seconds for name, test in (tests if everywhere else found).items()}
 
 
 def _report(scores: dict[str, Score], seconds: float) -> None:

@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -39,10 +38,6 @@ class Recorded:
 
     seconds: float = 0.0
     lines: set[tuple[str, int]] = field(default_factory=set)
-
-    @cached_property
-    def files(self) -> set[str]:
-        return {file for file, _ in self.lines}
 
 
 @dataclass(frozen=True)
