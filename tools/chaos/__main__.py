@@ -12,6 +12,7 @@ from paddlejob.errors import PaddleJobError
 from testbed.cluster import Cluster
 from tools.chaos.faults import OF_PODS_AND_OBJECTS
 from tools.chaos.invariants import INVARIANTS, note_memory
+from tools.chaos.jobs import PADDLE, POPULATION, Shape
 from tools.chaos.nodes import OF_NODES
 from tools.chaos.recovery import PATIENCE, Record, faults_until, not_running
 from tools.chaos.report import report
@@ -27,7 +28,7 @@ def main() -> int:
     say(f"seed {seed}: {chosen.minutes:g} minutes of faults")
     try:
         with Cluster() as cluster:
-            stage = Stage(cluster, random.Random(seed), cluster.directory / "beats")
+            stage = Stage(cluster, random.Random(seed), cluster.directory / "beats", _shapes(chosen))
             record, problems = run(stage, chosen.minutes * 60, chosen.only)
     except PaddleJobError as error:
         print(error, file=sys.stderr)
@@ -39,7 +40,7 @@ def main() -> int:
 def run(stage: Stage, seconds: float, only: list[str]) -> tuple[Record, list[str]]:
     """Start the population, inject faults for this long, and check the invariants."""
     stage.prepare()
-    stage.submit(end=int(time.time() + seconds + PATIENCE))
+    stage.submit()
     deadline = time.monotonic() + PATIENCE
     while problem := not_running(stage):
         if time.monotonic() > deadline:
@@ -50,7 +51,7 @@ def run(stage: Stage, seconds: float, only: list[str]) -> tuple[Record, list[str
     record = faults_until(stage, [FAULTS[name] for name in only or FAULTS], time.monotonic() + seconds)
     say("no more faults; waiting for the jobs to end")
     stage.cluster.wait_ready()
-    time.sleep(max(0.0, stage.end - time.time()))
+    stage.end()
     problems = list(record.problems)
     for check in INVARIANTS:
         found = check(stage)
@@ -59,11 +60,16 @@ def run(stage: Stage, seconds: float, only: list[str]) -> tuple[Record, list[str
     return record, problems
 
 
+def _shapes(chosen: argparse.Namespace) -> list[Shape]:
+    return [*POPULATION] if chosen.without_paddle else [*POPULATION, PADDLE]
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.chaos", description="Inject faults on a real cluster.")
     parser.add_argument("--seed", type=int, help="choose the same faults again (default: a random one, printed)")
     parser.add_argument("--minutes", type=float, default=20, help="how long faults are injected (default: 20)")
     parser.add_argument("--only", type=_names, default=[], help=f"only these faults, of {', '.join(FAULTS)}")
+    parser.add_argument("--without-paddle", action="store_true", help="leave out the job that really trains")
     return parser.parse_args()
 
 

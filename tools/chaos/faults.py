@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paddlejob import contract
-from tools.chaos.jobs import POPULATION, Object
+from tools.chaos.jobs import Object
 from tools.chaos.stage import DEPLOYMENT, NAMESPACE, SYSTEM, Stage, name_of, status_of, uid_of
 
 RESTART, DISRUPTION = "restart", "disruption"
@@ -154,7 +154,7 @@ def recreated(stage: Stage) -> Hit | None:
         return None
     stage.recreated.add(name)
     stage.change("delete", "pdj", name, f"--wait={stage.random.choice(['true', 'false'])}")
-    stage.create(next(shape for shape in POPULATION if shape.name == name))
+    stage.create(next(shape for shape in stage.shapes if shape.name == name))
     return Hit(name, lambda: uid_of(stage.jobs().get(name, before)) != uid_of(before))
 
 

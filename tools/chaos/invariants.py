@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from paddlejob import contract
-from tools.chaos.jobs import POPULATION
 from tools.chaos.stage import SYSTEM, Stage, name_of, status_of
 
 END_PATIENCE = 180.0
@@ -32,7 +31,7 @@ def every_job_ends_as_it_should(stage: Stage) -> list[str]:
 
 def _wrong_endings(stage: Stage) -> list[str]:
     jobs, wrong = stage.jobs(), []
-    for shape in POPULATION:
+    for shape in stage.shapes:
         status = status_of(jobs.get(shape.name, {}))
         phase, reason = status.get("phase"), status.get("reason", "")
         if phase != shape.ends or (shape.reason and reason != shape.reason):
@@ -45,7 +44,7 @@ def no_two_attempts_train_at_once(stage: Stage) -> list[str]:
     """Two attempts of one life of a job; a job that was created again counts its attempts from 1."""
     wrong = []
     for file in sorted(stage.beats.iterdir()):
-        if file.name in stage.recreated:
+        if file.name in stage.recreated or file.name.startswith("."):
             continue
         seen: dict[int, list[int]] = defaultdict(list)
         for line in file.read_text().splitlines():
@@ -64,7 +63,7 @@ def every_counter_has_its_cause(stage: Stage) -> list[str]:
     """A restart needs a killed process, a disruption a fault that takes a pod away."""
     wrong = []
     for name, job in stage.jobs().items():
-        shape = next((shape for shape in POPULATION if shape.name == name), None)
+        shape = next((shape for shape in stage.shapes if shape.name == name), None)
         if shape is None or not shape.steady:
             continue
         restarts, disruptions = (status_of(job).get(field, 0) for field in ("restarts", "disruptions"))

@@ -1,4 +1,4 @@
-"""The population: small jobs of all shapes. Their programs run until a given time, with a heartbeat every second."""
+"""The population: small jobs of all shapes. Their programs run until a file appears, with a heartbeat every second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ QUICK = {
 }
 """Pods leave a lost node after seconds instead of a minute."""
 BEAT = 'echo "$(date +%s) $ATTEMPT $POD $UID_OF_POD" >> "/beats/$JOB"'
-TRAIN = f'trap "exit 143" TERM; while [ $(date +%s) -lt $END ]; do {BEAT}; sleep 1; done; exit 0'
+END = ".end"
+"""The file that ends the programs, in the directory of the heartbeats."""
+TRAIN = f'trap "exit 143" TERM; while [ ! -e /beats/{END} ]; do {BEAT}; sleep 1; done; exit 0'
 SERVE = f'trap "exit 143" TERM; while true; do {BEAT}; sleep 1; done'
 FAIL = "sleep 3; echo broken; exit 7"
 
@@ -35,15 +37,18 @@ class Shape:
     ends: str = "Completed"
     reason: str = ""
     train: str = TRAIN
+    image: str = ""
+    """A training image, whose own program runs instead."""
 
     @property
     def steady(self) -> bool:
         """Whether it runs until the end, so that it is a target of faults."""
-        return self.ends == "Completed" and self.train == TRAIN
+        return self.ends == "Completed" and not self.image
 
-    def document(self, end: int, beats: Path) -> Object:
+    def document(self, beats: Path) -> Object:
+        make = _paddle_template if self.image else _template
         roles = {
-            role: {"replicas": count, "template": _template(self, role, end, beats)}
+            role: {"replicas": count, "template": {"spec": make(self, role, beats) | QUICK}}
             for role, count in self.roles.items()
         }
         for role, limits in self.spec.get("limits", {}).items():
@@ -66,14 +71,16 @@ POPULATION = (
 )
 
 
-def _template(shape: Shape, role: str, end: int, beats: Path) -> Object:
-    program = SERVE if role == "ps" else shape.train
+PADDLE = Shape("paddle", {"ps": 1, "worker": 2}, image="registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1")
+"""Real training, which ends by itself."""
+
+
+def _template(shape: Shape, role: str, beats: Path) -> Object:
     container = {
         "name": contract.TRAINING_CONTAINER,
         "image": "busybox",
-        "command": ["sh", "-c", program],
+        "command": ["sh", "-c", SERVE if role == "ps" else shape.train],
         "env": [
-            {"name": "END", "value": str(end)},
             {"name": "JOB", "value": shape.name},
             _from_field("POD", "metadata.name"),
             _from_field("UID_OF_POD", "metadata.uid"),
@@ -82,8 +89,12 @@ def _template(shape: Shape, role: str, end: int, beats: Path) -> Object:
         "resources": {"requests": {"cpu": "1m", "memory": "8Mi"}},
         "volumeMounts": [{"name": "beats", "mountPath": "/beats"}],
     }
-    volume = {"name": "beats", "hostPath": {"path": str(beats)}}
-    return {"spec": {"containers": [container], "volumes": [volume], **QUICK}}
+    return {"containers": [container], "volumes": [{"name": "beats", "hostPath": {"path": str(beats)}}]}
+
+
+def _paddle_template(shape: Shape, role: str, beats: Path) -> Object:
+    env = [{"name": name, "value": value} for name, value in (("EPOCHS", "1"), ("SAMPLES", "4000"))]
+    return {"containers": [{"name": contract.TRAINING_CONTAINER, "image": shape.image, "env": env}]}
 
 
 def _from_field(name: str, path: str) -> Object:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tools.chaos.faults import Fault, Hit
-from tools.chaos.jobs import POPULATION, Object
+from tools.chaos.jobs import Object
 from tools.chaos.stage import Stage, name_of, say, status_of
 
 PATIENCE = 180.0
@@ -64,7 +64,7 @@ def _not_recovered(stage: Stage, hits: dict[str, Hit]) -> str:
 def not_running(stage: Stage) -> str:
     """Return a job that should run but does not, with its reason; or an empty string."""
     jobs, pods = stage.jobs(), stage.pods()
-    for shape in POPULATION:
+    for shape in stage.shapes:
         if not shape.steady:
             continue
         job = jobs.get(shape.name)

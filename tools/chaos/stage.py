@@ -7,15 +7,16 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from paddlejob import contract
 from testbed.cluster import Cluster
-from testbed.images.productimages import push_programs
+from testbed.images.productimages import push_programs, push_training
 from testbed.nodes.node import Node
-from tools.chaos.jobs import POPULATION, Object, Shape
+from tools.chaos.jobs import END, POPULATION, Object, Shape
 
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "chaos"
@@ -50,7 +51,7 @@ class Stage:
     cluster: Cluster
     random: random.Random
     beats: Path
-    end: int = 0
+    shapes: Sequence[Shape] = POPULATION
     causes: Counter[tuple[str, str]] = field(default_factory=Counter)
     recreated: set[str] = field(default_factory=set)
     memory: dict[str, float] = field(default_factory=dict)
@@ -58,20 +59,31 @@ class Stage:
     def prepare(self) -> None:
         """Install the operator as the first document does it."""
         push_programs(self.cluster.registry, say)
+        images = [shape.image for shape in self.shapes if shape.image]
+        if images:
+            push_training(self.cluster.registry, say, images)
         self.kubectl("create", "-f", str(ROOT / "deploy/v1/crd.yaml"), "-f", str(ROOT / "deploy/v1/operator.yaml"))
         self.operator_rolled_out()
         self.cluster.create_namespace(NAMESPACE)
         self.beats.mkdir(mode=0o777, exist_ok=True)
         self.beats.chmod(0o777)
 
-    def submit(self, end: int) -> None:
-        self.end = end
-        for shape in POPULATION:
+    def submit(self) -> None:
+        for shape in self.shapes:
             self.create(shape)
 
     def create(self, shape: Shape) -> None:
-        document = json.dumps(shape.document(self.end, self.beats))
-        self.kubectl("-n", NAMESPACE, "create", "-f", "-", input=document)
+        """Create a job, once an earlier one of the same name is gone and the API server is there."""
+        document, deadline = json.dumps(shape.document(self.beats)), time.monotonic() + 60
+        create = ("-n", NAMESPACE, "create", "-f", "-")
+        while (done := self.cluster.kubectl(*create, input=document, check=False)).returncode:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{shape.name} cannot be created: {done.stderr.strip()}")
+            time.sleep(0.5)
+
+    def end(self) -> None:
+        """Let the programs of the population succeed."""
+        (self.beats / END).touch()
 
     def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
         return self.cluster.kubectl(*arguments, input=input, check=check).stdout
@@ -94,7 +106,7 @@ class Stage:
 
     def a_job(self) -> str:
         """Choose a job that faults may hit."""
-        return self.random.choice([shape.name for shape in POPULATION if shape.steady])
+        return self.random.choice([shape.name for shape in self.shapes if shape.steady])
 
     def a_pod(self) -> Object | None:
         """Choose a running pod of such a job."""
@@ -131,7 +143,7 @@ class Stage:
 
     def blame(self, cause: str, *jobs: str) -> None:
         """Note that the next restart or disruption of these jobs, or of all jobs, has a cause."""
-        for job in jobs or [shape.name for shape in POPULATION]:
+        for job in jobs or [shape.name for shape in self.shapes]:
             self.causes[job, cause] += 1
 
 

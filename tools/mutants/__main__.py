@@ -7,6 +7,7 @@ import compileall
 import os
 import py_compile
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -65,6 +66,7 @@ def main() -> int:
         took = time.monotonic() - started
         print(f"== {len(baseline.tests)} tests pass on the unchanged code; recorded in {took:.0f} s", flush=True)
         preload(baseline.modules)
+        before = _cpu_seconds()
         scores = {name: Score() for name in chosen.package}
         try:
             for package, mutation in _sample(root, chosen.package, chosen.mutants, chosen.seed):
@@ -73,7 +75,7 @@ def main() -> int:
                 _judge(root, tests, mutation, scores[package])
         except KeyboardInterrupt:
             print("interrupted; so far:")
-    _report(scores, time.monotonic() - started - took)
+    _report(scores, time.monotonic() - started - took, _cpu_seconds() - before)
     return 0
 
 
@@ -172,7 +174,7 @@ def _covering(tests: Tests, mutation: Mutation) -> dict[str, float]:
     return {name: test.seconds for name, test in (tests if everywhere else found).items()}
 
 
-def _report(scores: dict[str, Score], seconds: float) -> None:
+def _report(scores: dict[str, Score], seconds: float, cpu: float) -> None:
     for name, score in scores.items():
         if score.survivors:
             print(f"\n== Survivors in {name}")
@@ -183,7 +185,13 @@ def _report(scores: dict[str, Score], seconds: float) -> None:
         share = 100 * score.killed / score.mutants if score.mutants else 0.0
         print(f"{name:10} {score.mutants:8} {score.killed:8} {share:9.0f} {100 - share:11.0f}")
     count = _total(scores).mutants
-    print(f"\n{count} mutants in {seconds:.0f} s, {seconds / max(count, 1):.1f} s each")
+    each = seconds / max(count, 1), cpu / max(count, 1)
+    print(f"\n{count} mutants in {seconds:.0f} s; each took {each[0]:.1f} s, and {each[1]:.1f} s of CPU")
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _total(scores: dict[str, Score]) -> Score:
