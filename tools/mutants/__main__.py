@@ -38,7 +38,7 @@ RUN_AS_PROGRAMS = ("local/sandbox/", "local/runtime/", "launch/")
 """Also run by programs that the tests start, where no lines are recorded, so all tests of the package judge these."""
 FEW = 5
 """What runs once per process, as a cached function does, is recorded for the first test only. So a line that fewer
-tests run is judged by all tests of its package, as is code that runs at import."""
+tests run is judged by all tests that run some line of its package, as is code that runs at import."""
 MUTANTS = 350
 Tests = Mapping[str, Recorded]
 
@@ -170,8 +170,12 @@ def _covering(tests: Tests, mutation: Mutation) -> dict[str, float]:
     """Return the tests that run the mutant's line, each with its duration."""
     lines = {(mutation.file, number) for number in range(mutation.first, mutation.last + 1)}
     found = {name: test for name, test in tests.items() if not lines.isdisjoint(test.lines)}
-    everywhere = mutation.imported or mutation.file.startswith(RUN_AS_PROGRAMS) or 0 < len(found) < FEW
-    return {name: test.seconds for name, test in (tests if everywhere else found).items()}
+    if mutation.file.startswith(RUN_AS_PROGRAMS):
+        found = dict(tests)
+    elif mutation.imported or 0 < len(found) < FEW:
+        package = mutation.file.partition("/")[0]
+        found = {name: test for name, test in tests.items() if package in test.packages}
+    return {name: test.seconds for name, test in found.items()}
 
 
 def _report(scores: dict[str, Score], seconds: float, cpu: float) -> None:

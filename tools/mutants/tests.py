@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -38,6 +39,10 @@ class Recorded:
 
     seconds: float = 0.0
     lines: set[tuple[str, int]] = field(default_factory=set)
+
+    @cached_property
+    def packages(self) -> set[str]:
+        return {file.partition("/")[0] for file, _ in self.lines}
 
 
 @dataclass(frozen=True)
