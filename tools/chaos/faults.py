@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from paddlejob import contract
 from tools.chaos.jobs import Object
-from tools.chaos.stage import DEPLOYMENT, NAMESPACE, SYSTEM, Stage, name_of, status_of, uid_of
+from tools.chaos.stage import DEPLOYMENT, NAMESPACE, SYSTEM, Stage, job_of, name_of, status_of, uid_of
 
 RESTART, DISRUPTION = "restart", "disruption"
 
@@ -30,7 +30,7 @@ def process_killed(stage: Stage) -> Hit | None:
     pod = stage.a_pod()
     if pod is None:
         return None
-    stage.blame(RESTART, _job_of(pod))
+    stage.blame(RESTART, job_of(pod))
     stage.signal(pod, signal.SIGKILL)
     return Hit(name_of(pod), lambda: _gone(stage, pod))
 
@@ -58,7 +58,7 @@ def _deleted(stage: Stage, *options: str) -> Hit | None:
     if pod is None:
         return None
     # The program may also notice first, and exit because of SIGTERM.
-    stage.blame(DISRUPTION, _job_of(pod))
+    stage.blame(DISRUPTION, job_of(pod))
     stage.change("delete", "pod", name_of(pod), "--wait=false", *options)
     return Hit(name_of(pod), lambda: _gone(stage, pod))
 
@@ -67,7 +67,7 @@ def label_removed(stage: Stage) -> Hit | None:
     pod = stage.a_pod()
     if pod is None:
         return None
-    stage.blame(DISRUPTION, _job_of(pod))
+    stage.blame(DISRUPTION, job_of(pod))
     label = stage.random.choice([contract.LABEL_ROLE, contract.LABEL_INDEX, contract.LABEL_ATTEMPT])
     stage.change("label", "pod", name_of(pod), f"{label}-")
     return Hit(f"{label.partition('/')[2]} of {name_of(pod)}", lambda: _gone(stage, pod))
@@ -110,7 +110,7 @@ def foreign_pod(stage: Stage) -> Hit | None:
     pod = stage.a_pod()
     if pod is None:
         return None
-    stage.blame(DISRUPTION, _job_of(pod))
+    stage.blame(DISRUPTION, job_of(pod))
     stage.change("delete", "pod", name_of(pod), "--force", "--grace-period=0")
     stage.change("run", name_of(pod), "--image=busybox", "--restart=Never", "--", "sleep", "600")
     time.sleep(5)
@@ -125,7 +125,7 @@ def quota(stage: Stage) -> Hit | None:
     if pod is None:
         return None
     stage.change("create", "quota", "none", "--hard=pods=0")
-    stage.blame(DISRUPTION, _job_of(pod))
+    stage.blame(DISRUPTION, job_of(pod))
     stage.change("delete", "pod", name_of(pod), "--wait=false")
     time.sleep(6)
     stage.change("delete", "quota", "none")
@@ -188,11 +188,6 @@ def operator_upgraded(stage: Stage) -> Hit | None:
 
 def _patch(stage: Stage, job: str, spec: Object) -> None:
     stage.change("patch", "pdj", job, "--type=merge", "-p", json.dumps({"spec": spec}))
-
-
-def _job_of(pod: Object) -> str:
-    job: str = pod["metadata"]["labels"][contract.LABEL_JOB]
-    return job
 
 
 def _gone(stage: Stage, pod: Object) -> bool:

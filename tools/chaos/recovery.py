@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from paddlejob import contract
 from tools.chaos.faults import Fault, Hit
 from tools.chaos.jobs import Object
-from tools.chaos.stage import Stage, name_of, say, status_of
+from tools.chaos.stage import Stage, job_of, say, status_of
 
-PATIENCE = 180.0
+PATIENCE = 120.0
 TWO_AT_ONCE = 0.25
 """The share of faults that come together with a second one."""
 
@@ -30,7 +31,7 @@ def faults_until(stage: Stage, faults: Sequence[Fault], deadline: float) -> Reco
     while time.monotonic() < deadline:
         count = 2 if stage.random.random() < TWO_AT_ONCE else 1
         chosen = [stage.random.choice(faults) for _ in range(count)]
-        hits = [(fault.__name__.replace("_", " "), fault(stage)) for fault in chosen]
+        hits = [(name_of_fault(fault), _inject(stage, fault)) for fault in chosen]
         _recover(stage, record, {kind: hit for kind, hit in hits if hit is not None})
         time.sleep(stage.random.uniform(0, 3))
     return record
@@ -45,12 +46,36 @@ def _recover(stage: Stage, record: Record, hits: dict[str, Hit]) -> None:
         if time.monotonic() - started > PATIENCE:
             record.problems.append(f"not recovered after {PATIENCE:.0f} s from {text}: {problem}")
             say(record.problems[-1])
+            _start_again(stage)
             return
         time.sleep(0.5)
     took = time.monotonic() - started
     say(f"{text}: recovered in {took:.1f} s")
     for kind in hits:
         record.times[kind].append(took)
+
+
+def name_of_fault(fault: Fault) -> str:
+    return fault.__name__.replace("_", " ")
+
+
+def _inject(stage: Stage, fault: Fault) -> Hit | None:
+    hit = fault(stage)
+    if hit is not None:
+        say(f"{name_of_fault(fault)} {hit.text}".strip())
+    return hit
+
+
+def _start_again(stage: Stage) -> None:
+    """Replace the jobs that did not recover, so that what follows says something about later faults."""
+    for name in _problems(stage):
+        stage.recreated.add(name)
+        stage.change("delete", "pdj", name, "--timeout=30s")
+        stage.change("delete", "pods", "-l", f"{contract.LABEL_JOB}={name}", "--force", "--grace-period=0")
+        stage.create(next(shape for shape in stage.shapes if shape.name == name))
+    deadline = time.monotonic() + PATIENCE / 2
+    while not_running(stage) and time.monotonic() < deadline:
+        time.sleep(1)
 
 
 def _not_recovered(stage: Stage, hits: dict[str, Hit]) -> str:
@@ -63,18 +88,22 @@ def _not_recovered(stage: Stage, hits: dict[str, Hit]) -> str:
 
 def not_running(stage: Stage) -> str:
     """Return a job that should run but does not, with its reason; or an empty string."""
+    return next(iter(_problems(stage).values()), "")
+
+
+def _problems(stage: Stage) -> dict[str, str]:
+    """Return what is wrong with each job that should run but does not, by the job's name."""
     jobs, pods = stage.jobs(), stage.pods()
-    for shape in stage.shapes:
-        if not shape.steady:
-            continue
-        job = jobs.get(shape.name)
-        if job is None:
-            return f"{shape.name} is gone"
-        own = [pod for pod in pods if name_of(pod).startswith(f"{shape.name}-")]
-        if not _runs(job, own):
-            status = status_of(job)
-            return f"{shape.name} is {status.get('phase')} {status.get('reason', '')} {status.get('message', '')}"
-    return ""
+    found = {}
+    for name in (shape.name for shape in stage.shapes if shape.steady):
+        own = [pod for pod in pods if job_of(pod) == name]
+        if name not in jobs:
+            found[name] = f"{name} is gone"
+        elif not _runs(jobs[name], own):
+            status = status_of(jobs[name])
+            message = status.get("message", "")
+            found[name] = f"{name} is {status.get('phase')} {status.get('reason', '')}: {message}"
+    return found
 
 
 def _runs(job: Object, pods: list[Object]) -> bool:

@@ -157,6 +157,11 @@ def uid_of(item: Object) -> str:
     return uid
 
 
+def job_of(pod: Object) -> str:
+    job: str = pod["metadata"]["labels"].get(contract.LABEL_JOB, "")
+    return job
+
+
 def status_of(job: Object) -> dict[str, Any]:
     return job.get("status") or {}
 
