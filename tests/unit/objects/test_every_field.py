@@ -259,3 +259,19 @@ def test_what_every_pod_goes_through_is_no_reason(reason: str):
 def test_an_image_that_cannot_be_pulled_is_one():
     found = seen(api_pod({"containerStatuses": [state(waiting={"reason": "ImagePullBackOff", "message": "m"})]}))
     assert (found.phase, found.reason, found.message) == (PodPhase.PENDING, "ImagePullBackOff", "m")
+
+
+@pytest.mark.parametrize("reason", ["Evicted", "NodeLost", "Preempting"])
+def test_a_pod_that_is_lost_counts_as_ended_whatever_its_container_did_last(reason: str):
+    found = seen(api_pod({"phase": "Running", "reason": reason, "containerStatuses": [state(running={})]}))
+    assert (found.phase, found.disrupted, found.reason) == (PodPhase.FAILED, True, reason)
+
+
+def test_a_program_without_a_time_of_its_end_has_succeeded_also_if_its_pod_is_being_deleted():
+    ended = {"containerStatuses": [state(terminated={"exitCode": 0})]}
+    assert seen(api_pod(ended, deletionTimestamp="2027-01-15T08:00:30Z")).phase is PodPhase.SUCCEEDED
+
+
+def test_an_init_container_that_still_ran_when_its_pod_failed_is_not_the_reason():
+    made = api_pod({"phase": "Failed", "reason": "OutOfcpu", "initContainerStatuses": [state("first", running={})]})
+    assert (seen(made).phase, seen(made).reason, seen(made).exit_code) == (PodPhase.FAILED, "OutOfcpu", None)
