@@ -207,4 +207,7 @@ def _total(scores: dict[str, Score]) -> Score:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
