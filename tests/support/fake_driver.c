@@ -1,7 +1,7 @@
 /* A driver library for machines without a GPU: NVML and CUDA over the GPUs in FAKE_GPUS ("uuid|model|bus ...").
 
-   NVML lists them as they are; CUDA by bus with CUDA_DEVICE_ORDER=PCI_BUS_ID, else from the last to the first. Two
-   models "MIG" get two MIG devices each; the model "LOST" cannot be read. FAKE_HANG=1 never answers. */
+   NVML lists them as they are; CUDA by bus with CUDA_DEVICE_ORDER=PCI_BUS_ID, else from the last to the first. A
+   GPU of the model "MIG" has two MIG devices; one of the model "LOST" cannot be read. FAKE_HANG=1 never answers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

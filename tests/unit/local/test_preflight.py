@@ -13,6 +13,7 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.preflight import PreflightResult, on_the_cpu, preflight
 from paddlejob.local.store import Store
 from tests.support.builders import document, template
+from tests.support.fake_gpus import fake_gpus
 
 SMALL = Machine("laptop", cpus=2, memory=4 * 1024**3)
 TRUE = {"command": ["true"]}
@@ -56,7 +57,7 @@ def test_this_very_machine_may_be_selected(tmp_path: Path):
 
 def test_a_job_may_use_the_gpus_of_the_machine(tmp_path: Path):
     wanted = with_pod({"resources": {"limits": {"nvidia.com/gpu": 2}}})
-    assert checked(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, ("0", "1"))).errors == []
+    assert checked(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, fake_gpus(2))).errors == []
 
 
 def test_each_note_is_given_once(tmp_path: Path):
