@@ -14,6 +14,7 @@ from typing import Any
 from paddlejob.api.types import PaddleJob
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.gpu_locks import is_free
+from paddlejob.local.machine.gpus import VISIBLE
 from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.images import Image, argv, find_image
@@ -79,6 +80,10 @@ def _gpu_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterato
     if not requested:
         return
     yield machine.gpu_note
+    for role, spec in job.spec.roles.items():
+        for container in _containers(spec.template["spec"]):
+            if any(one["name"] == VISIBLE for one in container.get("env") or []):
+                yield f"spec.{role}: {VISIBLE} of the job file is used instead of the GPUs that are free; remove it"
     in_use = sum(not is_free(gpu) for gpu in machine.gpus)
     if options.overcommit and len(machine.gpus) - in_use < requested <= len(machine.gpus):
         yield (

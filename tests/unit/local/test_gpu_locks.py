@@ -32,12 +32,31 @@ print(*[lock.gpu.uuid for lock in locks], flush=True)
 sys.stdin.read()
 """
 
+COMPETE = """
+import os, pathlib, random, sys
+sys.path.insert(0, sys.argv[1])
+from paddlejob.local.machine.gpu_locks import lock_gpus
+from paddlejob.local.machine.gpus import Gpu
+got = 0
+for _ in range(300):
+    locks = lock_gpus([Gpu(uuid, "") for uuid in sys.argv[3:]], random.randint(1, 3))
+    got += bool(locks)
+    files = [pathlib.Path(sys.argv[2], lock.gpu.uuid) for lock in locks]
+    for file in files:
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL))
+    for file in files:
+        file.unlink()
+    for lock in locks:
+        lock.release()
+print(got)
+"""
+
 
 @contextmanager
 def other_process(
     gpus: tuple[Gpu, ...], count: int, python: str = sys.executable, source: Path = SOURCE, **options: Any
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    command = [python, "-c", HOLD, str(source), str(count), *(gpu.uuid for gpu in gpus)]
+    command = [python, "-I", "-S", "-c", HOLD, str(source), str(count), *(gpu.uuid for gpu in gpus)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, **options) as process:
         assert process.stdout is not None
@@ -120,6 +139,18 @@ def test_a_gpu_that_too_many_jobs_share_is_not_shared_further():
         held += more
     assert len(held) == 9
     release(held)
+
+
+def test_processes_that_compete_never_hold_one_gpu_at_the_same_time(tmp_path: Path):
+    """While a process holds a GPU, it owns a file of that name, which a second holder could not create."""
+    gpus = fake_gpus(3)
+    command = [sys.executable, "-I", "-S", "-c", COMPETE, str(SOURCE), str(tmp_path), *(gpu.uuid for gpu in gpus)]
+    pipe = subprocess.PIPE
+    processes = [subprocess.Popen([*command], stdout=pipe, stderr=subprocess.STDOUT, text=True) for _ in range(6)]
+    ends = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 6, ends
+    assert sum(map(int, ends)) > 0, "some process got its GPUs"
+    assert all(is_free(gpu) for gpu in gpus)
 
 
 def test_two_jobs_that_need_all_gpus_do_not_both_fail():

@@ -17,6 +17,7 @@ from paddlejob.local.machine.gpus import Gpu, GpuList, environment, find_gpus, r
 from paddlejob.local.machine.resources import this_machine
 from tests.support.fake_gpus import FakeSmi, fake_driver, new_uuid
 
+ROOT = Path(__file__).parents[3]
 A = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
 B = "GPU-1932f937-d72c-4106-c12f-20bd9faed9f6"
 C = "GPU-89aa0000-d72c-4106-c12f-20bd9faed9f6"
@@ -149,6 +150,20 @@ def test_a_driver_that_hangs_is_reported_within_the_limit_by_run_and_doctor(
     assert check.verdict is Verdict.CHANGE
     assert "did not answer" in check.found
     gpus._listing.cache_clear()
+
+
+def test_nvml_that_hangs_is_reported_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gpus, "TIMEOUT", 0.5)
+    monkeypatch.setenv("FAKE_HANG", "1")
+    assert "did not answer within 0.5 s" in find_gpus(fake_driver(tmp_path, f"{A}|H100|1")).note
+
+
+def test_the_check_for_real_gpus_agrees_with_a_driver(tmp_path: Path):
+    environ = fake_driver(tmp_path, f"{new_uuid()}|H100|7 {new_uuid()}|H100|3")
+    command = [sys.executable, str(ROOT / "tools" / "gpu_check.py")]
+    done = subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "MISMATCH" not in done.stdout
 
 
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path):
