@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.fake_gpus import FakeSmi, new_uuid
+from paddlejob.local.machine.gpus import environment
+from tests.support.fake_gpus import FakeSmi, fake_gpus, new_uuid
 from tests.support.pdj import Pdj, wait
 
 PRINT = "echo gpus: $CUDA_VISIBLE_DEVICES order: $CUDA_DEVICE_ORDER; sleep 300"
@@ -111,3 +115,21 @@ def test_jobs_get_the_gpus_that_the_user_leaves_to_them(users: list[Pdj], machin
     done = ann("run", asking(ann, gpus=2, program=program))
     assert done.returncode == 0, done.stderr
     assert ann.log("train", "worker-0") == "gpus: 1,0 order: PCI_BUS_ID\n"
+
+
+def test_paddles_launcher_finds_its_numbers_in_what_pods_get(tmp_path: Path):
+    """Why pods get indexes: in a list of UUIDs, `--gpus 0,1` ends with "'0' is not in list"."""
+    (tmp_path / "train.py").write_text("import os\nprint('selected', os.environ['FLAGS_selected_gpus'])\n")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE", "CUDA_"))}
+    command = [sys.executable, "-m", "paddle.distributed.launch", "--gpus", "0,1", "--log_dir", "log", "train.py"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=kept | environment(fake_gpus(2)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [(tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in (0, 1)] == ["selected 0\n", "selected 1\n"]
