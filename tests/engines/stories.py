@@ -56,6 +56,9 @@ async def a_collective_job_completes(stage: Stage) -> None:
     endpoints = seen[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
     assert len(set(endpoints)) == 2
     assert [one["PADDLE_CURRENT_ENDPOINT"] for one in seen] == endpoints
+    assert [(one["RANK"], one["NNODES"], one["PYTHONUNBUFFERED"]) for one in seen] == [("0", "2", "1"), ("1", "2", "1")]
+    assert {one["MASTER_ADDR"] for one in seen} == {seen[0]["POD_IP"]}
+    assert {one["MASTER_PORT"] for one in seen}.isdisjoint(endpoint.rpartition(":")[2] for endpoint in endpoints)
     for index in range(2):
         await stage.exit(f"story-worker-{index}", 0)
     await stage.until(phase="Completed", worker_finished="0-1")
