@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.convert import as_workers, is_job
+from paddlejob.api.launcher import launcher_warnings
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.validate import parse
 from paddlejob.cli.files import is_paddle_job, jobs_in, objects_in
@@ -48,6 +49,7 @@ def prepare(
             checked = preflight(job, own, store, machine, isolated, why_not)
             rejections += [f"{name}: job {job.name}: {error}" for error in checked.errors]
             notes = [*(f"ignored because of --cpu: {one}" for one in ignored), *checked.notes, *_ignored_objects(own)]
+            notes += launcher_warnings(job)
             prepared.append(Prepared(document, job, replace(own, objects=_used_objects(own)), notes))
     _reject_unused_options(options, [one.job for one in prepared])
     if rejections:

@@ -32,6 +32,8 @@ def command(files: JobFiles) -> None:
         file_errors = [f"{name}: {error}" for error in _errors(jobs)]
         errors += file_errors
         if not file_errors:
+            for warning in _warnings(jobs):
+                typer.echo(f"warning: {name}: {warning}", err=True)
             typer.echo(f"{name}: valid ({', '.join(map(_name, jobs))})")
     if errors:
         raise InvalidJob(errors)
@@ -46,6 +48,13 @@ def _errors(jobs: list[dict[str, Any]]) -> list[str]:
     errors = errors or [f"job {_name(job)}: {error}" for job in jobs if (error := _too_large(job))]
     duplicates = [name for name, count in Counter(map(_qualified_name, jobs)).items() if count > 1]
     return errors + [f"two jobs are named {name}; rename one" for name in duplicates]
+
+
+def _warnings(jobs: list[dict[str, Any]]) -> list[str]:
+    from paddlejob.api.launcher import launcher_warnings
+    from paddlejob.api.types import PaddleJob
+
+    return [warning for job in jobs for warning in launcher_warnings(PaddleJob.model_validate(job))]
 
 
 def _name(job: dict[str, Any]) -> str:
