@@ -107,6 +107,15 @@ async def a_job_that_keeps_failing_fails_and_says_why(stage: Stage) -> None:
     assert "ValueError: no such column" in status["message"]
 
 
+async def a_command_that_does_not_exist_fails_the_job_at_once(stage: Stage) -> None:
+    await stage.submit(workers=2)
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-1", 127, message="sh: 1: trian.py: not found")
+    status = await stage.until(phase="Failed", reason="CommandNotFound", attempt=1)
+    assert "story-worker-1 failed with exit status 127" in status["message"]
+    assert "correct its command or image" in status["message"]
+
+
 async def a_server_that_exits_restarts_the_job(stage: Stage) -> None:
     await stage.submit(ps=1, workers=1)
     await stage.until(phase="Running")
@@ -177,6 +186,7 @@ STORIES: tuple[Story, ...] = (
     a_heter_job_gives_every_role_its_stage,
     a_failed_worker_restarts_the_whole_job_once,
     a_job_that_keeps_failing_fails_and_says_why,
+    a_command_that_does_not_exist_fails_the_job_at_once,
     a_server_that_exits_restarts_the_job,
     suspending_removes_the_pods_and_resuming_starts_anew,
     an_elastic_job_is_scaled_while_it_runs,

@@ -19,7 +19,7 @@ STATES = {
     "Deleting": "is being deleted",
 }
 """Phases that do not read as `is <phase>`."""
-CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "EnvironmentTooLarge", "InvalidSpec")
+CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "InvalidTemplate", "EnvironmentTooLarge", "InvalidSpec")
 """Reasons that the logs say nothing about."""
 HINTS = (
     (

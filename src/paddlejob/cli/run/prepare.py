@@ -34,7 +34,13 @@ class Prepared:
 
 
 def prepare(
-    files: list[str], options: RunOptions, store: Store, machine: Machine, namespace: str = "", cpu: bool = False
+    files: list[str],
+    options: RunOptions,
+    store: Store,
+    machine: Machine,
+    namespace: str = "",
+    cpu: bool = False,
+    no_restart: bool = False,
 ) -> list[Prepared]:
     """Every job in the files, checked; raises NotPossible with all reasons at once."""
     isolated, why_not = probe()
@@ -45,6 +51,8 @@ def prepare(
         own = _options_for(name, options, others=[one for one in objects if not is_paddle_job(one)])
         for document in _jobs_of(name, objects, namespace):
             document, ignored = on_the_cpu(document) if cpu else (document, [])
+            if no_restart and isinstance(document.get("spec"), dict):
+                document["spec"]["backoffLimit"] = 0
             job = parse(document, name)
             checked = preflight(job, own, store, machine, isolated, why_not)
             rejections += [f"{name}: job {job.name}: {error}" for error in checked.errors]
