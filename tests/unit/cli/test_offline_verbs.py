@@ -35,6 +35,15 @@ def test_valid_files_are_reported_with_their_jobs():
     ]
 
 
+def test_the_launcher_with_servers_is_valid_but_warned_about():
+    text = (ROOT / EXAMPLE).read_text().replace("image:", "command: [sh, -c, fleetrun train.py]\n            image:")
+    done = pdj("validate", "-", input=text)
+    assert (done.returncode, done.stdout) == (0, "-: valid (wide-ande-deep)\n")
+    assert [line.split(";")[0] for line in done.stderr.splitlines()] == [
+        f"warning: -: spec.{role}: fleetrun waits forever in a job with parameter servers" for role in ("ps", "worker")
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paddlejob.api.types import CleanPodPolicy, Phase
 from paddlejob.cli.targets.target import JobView, PodView
 
-CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "EnvironmentTooLarge", "InvalidSpec")
+CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "InvalidTemplate", "EnvironmentTooLarge", "InvalidSpec")
 """Reasons that the logs say nothing about."""
 REMOVED_AFTER_FAILURE = (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE)
 

@@ -34,6 +34,9 @@ def command(
     overcommit: Annotated[
         bool, typer.Option("--overcommit", help="Run even if the jobs request more CPU or memory than available.")
     ] = False,
+    no_restart: Annotated[
+        bool, typer.Option("--no-restart", help="Fail at the first failure, as with backoffLimit: 0.")
+    ] = False,
     namespace: Annotated[
         str,
         typer.Option(
@@ -61,7 +64,7 @@ def command(
         overcommit=overcommit,
     )
     store = Store()
-    prepared = prepare(files, options, store, this_machine(), namespace, cpu)
+    prepared = prepare(files, options, store, this_machine(), namespace, cpu, no_restart)
     notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
     for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)

@@ -95,12 +95,15 @@ def _check(name: str) -> Report:
 
 def _check_job(job: Object, report: Report) -> None:
     from paddlejob.api.fault import Severity
+    from paddlejob.api.launcher import launcher_warnings
     from paddlejob.api.pod_check import check_pods
+    from paddlejob.api.types import PaddleJob
     from paddlejob.api.validate import find_faults
 
     faults = find_faults(job)
     if not faults:
         faults = check_pods(job)
+        report.warnings += [Finding(warning) for warning in launcher_warnings(PaddleJob.model_validate(job))]
         if message := _too_large(job):
             report.errors.append(Finding(f"job {_name(job)}: {message}"))
     for fault in faults:
