@@ -15,9 +15,11 @@ from paddlejob.api.types import PaddleJob
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.resources import Machine, format_quantity, is_accelerator, of_job
 from paddlejob.local.options import RunOptions
+from paddlejob.local.runtime.container import object_errors
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
 from paddlejob.local.store import Store
+from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured, template_errors
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -37,15 +39,24 @@ def preflight(
 ) -> PreflightResult:
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
+    unusable = list(object_errors(options.objects))
+    found.errors += unusable
+    if unusable:
+        return found
     for role, spec in job.spec.roles.items():
         pod = spec.template["spec"]
         found.errors += [f"spec.{role}.template: {error}" for error in _unmatched_nodes(pod, machine)]
-        for container in _containers(pod):
+        found.errors += [f"spec.{role}.template: {error}" for error in template_errors(pod)]
+        found.errors += [f"spec.{role}.template: {error}" for error in environment_errors(pod, options)]
+        for container in containers_of(pod):
             _check_image(container, pod, options, found)
         _check_volumes(pod, job.namespace, options, store, found)
         if not isolated:
             _check_mounts(pod, why_not, found)
             found.errors += [_no_mount(path, why_not) for path in options.host_paths]
+    ignored = {field for spec in job.spec.roles.values() for field in not_honoured(spec.template["spec"], isolated)}
+    if ignored:
+        found.notes.append(f"No effect on one machine, only on a cluster: {', '.join(sorted(ignored))}.")
     if _needs_paddle(job, options) and not has_paddle(options.interpreter):
         found.errors.append(
             f"PaddlePaddle is not installed for {options.interpreter}; install it "
@@ -78,10 +89,6 @@ def _unmatched_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     if affinity.get("requiredDuringSchedulingIgnoredDuringExecution"):
         yield f"required nodeAffinity is not supported on one machine; remove it, or {ON_CPU}"
-
-
-def _containers(pod: Manifest) -> list[Manifest]:
-    return [*(pod.get("initContainers") or []), *pod["containers"]]
 
 
 def _check_image(container: Manifest, pod: Manifest, options: RunOptions, found: PreflightResult) -> None:
@@ -125,7 +132,7 @@ def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: St
 
 
 def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:
-    for container in _containers(pod):
+    for container in containers_of(pod):
         for mount in container.get("volumeMounts") or []:
             if mount["mountPath"].rstrip("/") == SHARED_MEMORY:
                 found.notes.append(f"{SHARED_MEMORY} is shared with the machine: no mount namespaces here ({why_not}).")

@@ -19,6 +19,7 @@ from paddlejob.cli.targets.target import (
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
 from paddlejob.local.changes import change_spec, mark_for_deletion
+from paddlejob.local.engine_error import ENGINE_ERROR
 from paddlejob.local.logs import follow_logs
 from paddlejob.local.records import PodRecord
 from paddlejob.local.runtime.env import kill_leftovers
@@ -104,7 +105,9 @@ class LocalTarget:
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
         elif not at_rest(job) and not folder.has_runner:
-            phase, note = "Interrupted", INTERRUPTED.format(name=job.name)
+            failed = f"{job.status.message}; continue with `pdj resume {job.name}`"
+            note = failed if job.status.reason == ENGINE_ERROR else INTERRUPTED.format(name=job.name)
+            phase = "Interrupted"
         return JobView(
             job=job,
             document={**document, "status": job.status.model_dump(mode="json", exclude_defaults=True)},
@@ -137,4 +140,5 @@ def _pod_view(record: PodRecord, interrupted: bool) -> PodView:
         address=record.address,
         exit_code=record.exit_code,
         log=record.log,
+        note=record.note,
     )

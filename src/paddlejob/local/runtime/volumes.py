@@ -11,7 +11,7 @@ from typing import Any
 from paddlejob.errors import NotPossible
 from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.container import PodFacts, config_maps, field_value, secrets
+from paddlejob.local.runtime.container import PodFacts, config_maps, field_value, key_of, secrets
 from paddlejob.local.sandbox.mounts import Mount
 from paddlejob.local.store import Store
 
@@ -104,13 +104,16 @@ def named(volume: Manifest) -> str:
 
 
 def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -> dict[str, str]:
-    found = objects.get(reference["name"])
+    found = objects.get(reference.get("name") or "")
     if found is None:
         if reference.get("optional"):
             return {}
-        raise NotPossible(f"{kind} {reference['name']} does not exist; add it to the file of the job")
+        raise NotPossible(f"{kind} {reference.get('name')} does not exist; add it to the file of the job")
     items = reference.get("items")
-    return {one["path"]: found[one["key"]] for one in items} if items else found
+    if not items:
+        return found
+    named = [one for one in items if one["key"] in found or not reference.get("optional")]
+    return {one["path"]: key_of(kind, reference["name"], one["key"], found) for one in named}
 
 
 def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
@@ -126,7 +129,7 @@ def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
     for name, text in (files or {}).items():
         file = source.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_bytes(text.encode(errors="surrogateescape"))
 
 
 def mounts_of(container: Manifest, sources: dict[str, Source], host_paths: Mapping[str, str]) -> list[Mount]:
