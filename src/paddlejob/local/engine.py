@@ -16,6 +16,7 @@ from paddlejob.local.changes import change_spec
 from paddlejob.local.controller import JobController
 from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.kubelet import Kubelet, enforce_memory_limits
+from paddlejob.local.leftovers import remove_leftovers, remove_pods
 from paddlejob.local.machine.resources import Machine, this_machine
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
@@ -54,6 +55,7 @@ class LocalEngine:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
+        remove_leftovers(self.store)
         await self._processes.open()
         self._tasks = [
             asyncio.create_task(self._guarded(self._controller.run())),
@@ -85,6 +87,7 @@ class LocalEngine:
         """Run a stored job; `lock` shows other processes that it has a runner."""
         key = folder.key
         self._locks[key] = lock
+        remove_pods(folder)
         objects = JobObjects(folder, on_change=partial(self._controller.queue.add, key))
         runtime = PodRuntime(folder, self.store, self._processes.isolated)
         kubelet = Kubelet(objects, runtime, self._processes, self._clock, self._scheduler.unbind)

@@ -142,8 +142,10 @@ def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:
 
 def _no_mount(path: str, why_not: str) -> str:
     return (
-        f"{path} cannot be mounted: mount namespaces are not permitted here ({why_not}); run as root, permit user "
-        "namespaces, or use the directory itself instead of a mount"
+        f"{path} cannot be mounted: mount namespaces are not permitted here ({why_not}). In Docker start the container "
+        "with --cap-add SYS_ADMIN --security-opt apparmor=unconfined --security-opt systempaths=unconfined; elsewhere "
+        "run as root or permit user namespaces (sysctl kernel.unprivileged_userns_clone=1 and "
+        "kernel.apparmor_restrict_unprivileged_userns=0); or use the directory itself instead of a mount"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +13,8 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts, config_maps, environment, secrets
 
 Manifest = dict[str, Any]
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 HONOURED_HOOKS = ("exec", "sleep")
 NOT_HONOURED_IN_POD = (
     "activeDeadlineSeconds", "dnsConfig", "ephemeralContainers", "hostAliases", "hostIPC", "hostPID", "hostUsers",
@@ -28,6 +32,7 @@ def containers_of(pod: Manifest) -> list[Manifest]:
 
 def template_errors(pod: Manifest) -> Iterator[str]:
     """Each with the remedy."""
+    yield from unsafe_names(pod)
     yield from _duplicates("container", [one.get("name") or "" for one in containers_of(pod)])
     volumes = [one.get("name") or "" for one in pod.get("volumes") or []]
     yield from _duplicates("volume", volumes)
@@ -73,3 +78,40 @@ def _duplicates(kind: str, names: list[str]) -> Iterator[str]:
     for name, count in Counter(names).items():
         if count > 1:
             yield f"{count} {kind}s are named {name}; give each a name of its own"
+
+
+def unsafe_names(pod: Manifest) -> Iterator[str]:
+    """Names and paths that Kubernetes rejects, and that would leave the directories of the job here."""
+    for container in containers_of(pod):
+        if not LABEL.fullmatch(str(container.get("name") or "")):
+            yield _bad_name("container", container.get("name"))
+        for mount in container.get("volumeMounts") or []:
+            if posixpath.normpath("/" + str(mount.get("mountPath")).lstrip("/")) == "/":
+                yield f"container {container['name']} mounts a volume at /; choose a directory below it"
+            if mount.get("subPath") and not _stays_inside(mount["subPath"]):
+                yield _bad_path(f"subPath {mount['subPath']} of container {container['name']}")
+    for volume in pod.get("volumes") or []:
+        if not LABEL.fullmatch(str(volume.get("name") or "")):
+            yield _bad_name("volume", volume.get("name"))
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        if claim is not None and not SUBDOMAIN.fullmatch(str(claim)):
+            yield _bad_name("claim", claim)
+        path = str((volume.get("hostPath") or {}).get("path", "/"))
+        if not path.startswith("/") or ".." in path.split("/"):
+            yield f"hostPath {path} is not an absolute path without '..'; correct it"
+        for kind in ("configMap", "secret", "downwardAPI"):
+            for item in (volume.get(kind) or {}).get("items") or []:
+                if not _stays_inside(str(item.get("path") or "")):
+                    yield _bad_path(f"path {item.get('path')} in volume {volume.get('name')}")
+
+
+def _stays_inside(path: str) -> bool:
+    return bool(path) and not path.startswith("/") and ".." not in path.split("/")
+
+
+def _bad_path(what: str) -> str:
+    return f"{what} leaves its volume; use a relative path without '..'"
+
+
+def _bad_name(kind: str, name: object) -> str:
+    return f"{name!r} is not a valid name for a {kind}; use lower-case letters, digits and '-'"

@@ -14,6 +14,7 @@ from typing import Any
 
 from paddlejob.api.types import Spec
 from paddlejob.errors import BadInput, NotPossible
+from paddlejob.local.machine.cgroups import cpu_limit, memory_limit
 
 UNITS = {"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 UNITS |= {f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")}
@@ -61,7 +62,7 @@ def is_accelerator(resource: str) -> bool:
 @dataclass(frozen=True)
 class Machine:
     name: str
-    cpus: int
+    cpus: float
     memory: int
     gpus: tuple[str, ...] = ()
     """Their indexes, as CUDA_VISIBLE_DEVICES names them."""
@@ -85,7 +86,8 @@ def this_machine() -> Machine:
             "or train on a cluster with `pdj submit`"
         )
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Machine(platform.node(), len(os.sched_getaffinity(0)), pages, _gpus())
+    cpus = min(len(os.sched_getaffinity(0)), cpu_limit() or float("inf"))
+    return Machine(platform.node(), cpus, min(pages, memory_limit() or pages), _gpus())
 
 
 def _gpus() -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from paddlejob.errors import NotPossible
 from paddlejob.local.machine.resources import limits, parse_quantity, requests
 
 Manifest = dict[str, Any]
+KEY = re.compile(r"(?!\.\.?$)[-._a-zA-Z0-9]{1,253}")
 REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
 
 
@@ -142,6 +143,8 @@ def object_errors(objects: tuple[Manifest, ...]) -> Iterator[str]:
             for key, value in values.items():
                 if not isinstance(key, str) or not isinstance(value, str):
                     yield f'{where}.{key}: write "{_spelled(value)}" in quotes; values are strings'
+                elif not KEY.fullmatch(key):
+                    yield f"{where}: {key!r} is not a valid key; use letters, digits, '-', '_' and '.'"
                 elif kind == "Secret" and field_ == "data" and not _is_base64(value):
                     yield f"{where}.{key} is not base64; encode it, or write it as it is under stringData"
 

@@ -19,7 +19,7 @@ def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
     """The user's own, without variables of another job; `python` and `python3` both run the user's interpreter."""
     kept = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in (options.environment or os.environ).items()
         if name not in OURS and not name.startswith("PADDLE_") and name != MARK
     }
     own = Path(options.interpreter).parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -19,6 +20,7 @@ from paddlejob.local.runtime.images import argv, find_image
 from paddlejob.local.runtime.processes import ProcessSpec
 from paddlejob.local.sandbox.mounts import Mount
 from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.template_checks import template_errors
 from paddlejob.plan import Pod
 
 HOSTS = Path("/etc/hosts")
@@ -49,6 +51,8 @@ class PodRuntime:
 
     def prepare_volumes(self, pod: LocalPod) -> None:
         """Create the directories of the pod's volumes."""
+        for error in template_errors(pod.manifest["spec"]):
+            raise NotPossible(error)
         facts = self._facts(pod, {})
         for volume in pod.manifest["spec"].get("volumes") or []:
             own = pod.own / "volumes"
@@ -96,6 +100,9 @@ class PodRuntime:
             mounts.append({"target": container["terminationMessagePath"], "source": str(file.absolute())})
         if hosts:
             mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
+        mounts = [{**mount, "target": posixpath.normpath(f"/{mount['target'].lstrip('/')}")} for mount in mounts]
+        if any(mount["target"] == "/" for mount in mounts):
+            raise NotPossible(f"container {container['name']} mounts something at /; choose a path below it")
         return mounts
 
     def termination_message(self, pod: LocalPod, container: Manifest) -> str:
