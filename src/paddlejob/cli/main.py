@@ -130,6 +130,7 @@ def _pdj(
 
 
 def main() -> None:
+    _open_standard_descriptors()
     try:
         app(prog_name="kubectl pdj" if is_plugin() else "pdj")
     except PaddleJobError as error:
@@ -145,6 +146,15 @@ def main() -> None:
         if os.environ.get("PADDLEJOB_DEBUG"):
             raise
         _exit(70, f"this is a bug in pdj ({type(error).__name__}: {error}); set PADDLEJOB_DEBUG=1 for a traceback")
+
+
+def _open_standard_descriptors() -> None:
+    """As after `pdj run <&-`: a file that is opened later must not become standard input or output."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _describe(error: OSError) -> str:

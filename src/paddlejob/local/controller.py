@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
 from paddlejob.local.backend import LocalBackend
+from paddlejob.local.engine_error import log_error, report_error
+from paddlejob.local.files import DISK_FULL
 from paddlejob.local.kubelet import Kubelet
 from paddlejob.local.scheduler import Scheduler
 from paddlejob.local.store import at_rest
@@ -17,6 +19,9 @@ from paddlejob.local.store import at_rest
 RESCHEDULE_EVERY = 1.0
 """Resources may also be released by jobs of other engines."""
 SECONDS_BETWEEN_TURNS = 0.02
+MOST_FAILURES = 6
+FAILING_SECONDS = 3.0
+"""A job whose turns keep failing, this often and for this long, is failed; on a full disk it runs on."""
 
 
 class JobController:
@@ -28,14 +33,19 @@ class JobController:
         scheduler: Scheduler,
         clock: Callable[[], float],
         on_deleted: Callable[[Key], None],
+        log: Path | None = None,
     ) -> None:
-        self.queue: KeyedQueue[Key] = KeyedQueue(rest=SECONDS_BETWEEN_TURNS, on_failure=_log_failure)
+        self.queue: KeyedQueue[Key] = KeyedQueue(rest=SECONDS_BETWEEN_TURNS, on_failure=self._on_failure)
         self._backend = backend
         self._reconciler = Reconciler(backend, clock)
         self._scheduler = scheduler
         self._clock = clock
         self._on_deleted = on_deleted
         self._resting: dict[Key, asyncio.Event] = {}
+        self._log = log
+        self._failures: dict[Key, list[float]] = {}
+        """When the turns of a job failed, since the last that did not."""
+        self._abandoned: set[Key] = set()
 
     def add(self, key: Key, kubelet: Kubelet) -> None:
         self._backend.kubelets[key] = kubelet
@@ -48,6 +58,22 @@ class JobController:
     def is_resting(self, key: Key) -> bool:
         return self._resting[key].is_set()
 
+    def is_abandoned(self, key: Key) -> bool:
+        """Whether an error of the engine ended the job."""
+        return key in self._abandoned
+
+    def abandon(self, key: Key, error: Exception) -> None:
+        """Fail a job because of an error of the engine, and end its processes; other jobs run on."""
+        kubelet = self._backend.kubelets[key]
+        self._abandoned.add(key)
+        report_error(kubelet.objects.folder, error, self._log, self._clock(), final=True)
+        try:
+            kubelet.delete_all()
+        except Exception as second:
+            log_error(second, f"{key[0]}/{key[1]}")
+            kubelet.kill_all()
+        self.queue.add(key)
+
     async def rest(self, key: Key) -> None:
         """Wait until the job has finished, is suspended or is deleted, and none of its processes lives."""
         await self._resting[key].wait()
@@ -56,6 +82,13 @@ class JobController:
         kubelet = self._backend.kubelets.get(key)
         if kubelet is None:
             return
+        if key in self._abandoned:
+            self._settle_abandoned(kubelet)
+            return
+        await self._sync(key, kubelet)
+        self._failures.pop(key, None)
+
+    async def _sync(self, key: Key, kubelet: Kubelet) -> None:
         document = kubelet.objects.folder.document()
         if document is None or document["metadata"].get("deletionTimestamp"):
             self._collect_garbage(kubelet)
@@ -117,7 +150,26 @@ class JobController:
         self._on_deleted(key)
         self._resting[key].set()
 
+    def _settle_abandoned(self, kubelet: Kubelet) -> None:
+        if kubelet.has_processes:
+            return
+        try:
+            self._release(kubelet)
+            kubelet.objects.write_records()
+        finally:
+            self._resting[kubelet.objects.key].set()
 
-def _log_failure(key: Key, error: Exception) -> None:
-    """To the log of the engine; the turn is tried again."""
-    print(f"{key[0]}/{key[1]}:", *traceback.format_exception(error))
+    def _on_failure(self, key: Key, error: Exception) -> None:
+        """A turn failed; it is tried again, but not forever."""
+        log_error(error, f"{key[0]}/{key[1]}")
+        kubelet = self._backend.kubelets.get(key)
+        if kubelet is None or key in self._abandoned:
+            return
+        failures = self._failures.setdefault(key, [])
+        failures.append(self._clock())
+        disk_full = isinstance(error, OSError) and error.errno in DISK_FULL
+        lasting = len(failures) >= MOST_FAILURES and failures[-1] - failures[0] >= FAILING_SECONDS
+        if lasting and not disk_full:
+            self.abandon(key, error)
+        else:
+            report_error(kubelet.objects.folder, error, self._log, self._clock(), final=False)

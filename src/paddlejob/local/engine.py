@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from paddlejob.api.types import Status
@@ -13,10 +14,13 @@ from paddlejob.engine.backend import Key
 from paddlejob.local.backend import LocalBackend
 from paddlejob.local.changes import change_spec
 from paddlejob.local.controller import JobController
+from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.kubelet import Kubelet, enforce_memory_limits
+from paddlejob.local.leftovers import remove_leftovers, remove_pods
 from paddlejob.local.machine.resources import Machine, this_machine
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
+from paddlejob.local.pod import LocalPod
 from paddlejob.local.runtime.pod_runtime import PodRuntime
 from paddlejob.local.runtime.processes import Processes
 from paddlejob.local.scheduler import Scheduler
@@ -32,25 +36,31 @@ class LocalEngine:
     """Use as `async with LocalEngine(store) as engine`. Closing it ends every process that it started."""
 
     def __init__(
-        self, store: Store | None = None, machine: Machine | None = None, clock: Callable[[], float] = time.time
+        self,
+        store: Store | None = None,
+        machine: Machine | None = None,
+        clock: Callable[[], float] = time.time,
+        log: Path | None = None,
     ) -> None:
         self.store = store or Store()
         self.lost = asyncio.Event()
-        """Set when the supervisor was killed: all containers ended with it."""
+        """Set when the supervisor was killed, or a part of the engine failed: all containers end with it."""
         self.backend = LocalBackend(clock)
         self._clock = clock
+        self._log = log
         self._scheduler = Scheduler(self.store, machine or this_machine())
-        self._controller = JobController(self.backend, self._scheduler, clock, self._forget)
-        self._processes = Processes(self._on_report, self.lost.set)
+        self._controller = JobController(self.backend, self._scheduler, clock, self._forget, log)
+        self._processes = Processes(self._on_report, self.lost.set, self._fail)
         self._locks: dict[Key, ProcessLock] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
+        remove_leftovers(self.store)
         await self._processes.open()
         self._tasks = [
-            asyncio.create_task(self._controller.run()),
-            asyncio.create_task(self._watch_store()),
-            asyncio.create_task(self._watch_memory()),
+            asyncio.create_task(self._guarded(self._controller.run())),
+            asyncio.create_task(self._guarded(self._watch_store())),
+            asyncio.create_task(self._guarded(self._watch_memory())),
         ]
         return self
 
@@ -77,6 +87,7 @@ class LocalEngine:
         """Run a stored job; `lock` shows other processes that it has a runner."""
         key = folder.key
         self._locks[key] = lock
+        remove_pods(folder)
         objects = JobObjects(folder, on_change=partial(self._controller.queue.add, key))
         runtime = PodRuntime(folder, self.store, self._processes.isolated)
         kubelet = Kubelet(objects, runtime, self._processes, self._clock, self._scheduler.unbind)
@@ -105,12 +116,14 @@ class LocalEngine:
         for key in keys:
             if key not in self._locks:
                 continue
+            if self._controller.is_abandoned(key) and self._controller.is_resting(key):
+                self._give_up(key)
+                continue
             folder = self.store.folder(key)
             with folder.changing():
                 job = folder.job()
                 if job and at_rest(job) and self._controller.is_resting(key) and not job.metadata.deletionTimestamp:
-                    self.backend.kubelets.pop(key).objects.write_records()
-                    self._locks.pop(key).release()
+                    self._give_up(key)
         return not any(key in self._locks for key in keys)
 
     def interrupt(self, message: str) -> None:
@@ -129,6 +142,10 @@ class LocalEngine:
                 self.lost.set()
             self._controller.queue.add(key)
 
+    def _give_up(self, key: Key) -> None:
+        self.backend.kubelets.pop(key).objects.write_records()
+        self._locks.pop(key).release()
+
     def _forget(self, key: Key) -> None:
         self._locks.pop(key).release()
 
@@ -137,15 +154,38 @@ class LocalEngine:
         for kubelet in self.backend.kubelets.values():
             pod = kubelet.objects.find(uid)
             if pod:
-                kubelet.on_report(pod, container, report)
+                self._pass_on(kubelet, pod, container, report)
                 return
+
+    def _pass_on(self, kubelet: Kubelet, pod: LocalPod, container: str, report: dict[str, Any]) -> None:
+        """An error here would leave the job in a state that no later turn repairs, so it ends this job alone."""
+        try:
+            kubelet.on_report(pod, container, report)
+        except Exception as error:
+            log_error(error, f"{kubelet.objects.key[0]}/{kubelet.objects.key[1]}")
+            if "gone" in report:
+                pod.alive.pop(container, None)
+            self._controller.abandon(kubelet.objects.key, error)
+
+    async def _guarded(self, part: Coroutine[Any, Any, None]) -> None:
+        """Without one of its parts the engine would run on and do nothing, so it ends, and the jobs say why."""
+        try:
+            await part
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        log_error(error, "the engine ends")
+        for kubelet in self.backend.kubelets.values():
+            report_error(kubelet.objects.folder, error, self._log, self._clock(), final=False)
+        self.lost.set()
 
     async def _watch_store(self) -> None:
         """Notice what other commands change."""
         seen: dict[Key, Any] = {}
         while True:
             for key, kubelet in list(self.backend.kubelets.items()):
-                document = kubelet.objects.folder.document()
+                document = _document(kubelet.objects.folder)
                 if seen.get(key) is not document:
                     seen[key] = document
                     self._controller.queue.add(key)
@@ -155,3 +195,11 @@ class LocalEngine:
         while True:
             await asyncio.sleep(WATCH_MEMORY_EVERY)
             enforce_memory_limits(self.backend.kubelets.values())
+
+
+def _document(folder: JobFolder) -> Document | Exception | None:
+    """An error is a change as well: the next turn of the job reports it."""
+    try:
+        return folder.document()
+    except Exception as error:
+        return error

@@ -57,6 +57,10 @@ class Kubelet:
             if not pod.seen.deleting:
                 self.delete(pod.seen.name, pod.seen.uid)
 
+    def kill_all(self) -> None:
+        for pod in self.objects.pods.values():
+            self._worker(pod).kill()
+
     def stop(self, name: str, uid: str) -> None:
         """Terminate the processes and keep the pod."""
         pod = self._pod(name, uid)

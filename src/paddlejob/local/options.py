@@ -20,6 +20,8 @@ class RunOptions:
     python: str = ""
     overcommit: bool = False
     """Run even if the job requests more than this machine has."""
+    environment: dict[str, str] | None = field(default=None, repr=False)
+    """The user's environment when the job was run; None for jobs of version 0.1, which did not record it."""
     objects: tuple[dict[str, Any], ...] = ()
     """ConfigMaps, Secrets, volumes and claims of the same file."""
 

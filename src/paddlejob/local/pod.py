@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,15 @@ class LocalPod:
     started: float | None = None
     ended: float | None = None
     over_memory: bool = False
+    ending: bool = False
+    """Its containers are being terminated: none is started or restarted."""
+    terminated: set[str] = field(default_factory=set)
+    """Containers that were asked to end."""
+    exited: set[str] = field(default_factory=set)
+    """Containers that are not gone yet, but whose program has ended."""
+    restarts: Counter[str] = field(default_factory=Counter)
+    note: str = ""
+    """The last failure of a container other than the training container."""
     stopped: bool = False
     """Terminated on request, not by its own program."""
     removed: bool = False
@@ -56,14 +66,37 @@ class LocalPod:
         return self.inits_done < len(self.init_containers)
 
     @property
+    def current_init(self) -> str:
+        """The name of the init container that runs now, or that runs next."""
+        return self.init_containers[self.inits_done]["name"] if self.initializing else ""
+
+    @property
+    def sidecars(self) -> list[Manifest]:
+        """Init containers that run as long as the pod does."""
+        return [one for one in self.init_containers if is_sidecar(one)]
+
+    def container(self, name: str) -> Manifest | None:
+        everything = [*self.manifest["spec"]["containers"], *self.init_containers]
+        return next((one for one in everything if one["name"] == name), None)
+
+    @property
+    def programs(self) -> list[str]:
+        """Containers of the pod that are alive, without sidecars, which end after them."""
+        sidecars = {one["name"] for one in self.sidecars}
+        return [name for name in self.alive if name not in sidecars]
+
+    @property
     def grace(self) -> float:
         given = self.manifest["spec"].get("terminationGracePeriodSeconds")
         return DEFAULT_GRACE if given is None else float(given)
 
     @property
     def memory_limit(self) -> float | None:
-        """What all containers together may use, if each has a limit."""
-        given = [limits(container).get("memory") for container in self.manifest["spec"]["containers"]]
+        """What the containers that run now may use together, if each has a limit."""
+        init = self.init_containers[self.inits_done : self.inits_done + 1]
+        started = [one for one in self.init_containers[: self.inits_done] if is_sidecar(one)]
+        running = [*started, *(init or self.manifest["spec"]["containers"])]
+        given = [limits(container).get("memory") for container in running]
         return sum(parse_quantity(limit) for limit in given if limit) if all(given) else None
 
     def change(self, **changes: Any) -> None:
@@ -87,11 +120,17 @@ class LocalPod:
             ended=times.format(self.ended) if self.ended else "",
             log=str(log),
             removed=self.removed,
+            note=self.note,
         )
 
     def _state(self) -> str:
         stopped = self.stopped and (not self.seen.ended or self.seen.stopping)
         return "Stopped" if stopped and not self.alive else self.seen.phase
+
+
+def is_sidecar(container: Manifest) -> bool:
+    """Kubernetes' native sidecars: init containers that are kept running beside the others."""
+    return container.get("restartPolicy") == "Always"
 
 
 def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> LocalPod:

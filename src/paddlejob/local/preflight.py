@@ -17,9 +17,11 @@ from paddlejob.local.machine.gpu_locks import is_free
 from paddlejob.local.machine.gpus import VISIBLE
 from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job
 from paddlejob.local.options import RunOptions
+from paddlejob.local.runtime.container import object_errors
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
 from paddlejob.local.store import Store, file_name
+from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured, template_errors
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -40,15 +42,24 @@ def preflight(
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
     found.notes += _gpu_notes(job, options, machine)
+    unusable = list(object_errors(options.objects))
+    found.errors += unusable
+    if unusable:
+        return found
     for role, spec in job.spec.roles.items():
         pod = spec.template["spec"]
         found.errors += [f"spec.{role}.template: {error}" for error in _unmatched_nodes(pod, machine)]
-        for container in _containers(pod):
+        found.errors += [f"spec.{role}.template: {error}" for error in template_errors(pod)]
+        found.errors += [f"spec.{role}.template: {error}" for error in environment_errors(pod, options)]
+        for container in containers_of(pod):
             _check_image(container, pod, options, found)
         _check_volumes(pod, job.namespace, options, store, found)
         if not isolated:
             _check_mounts(pod, why_not, found)
             found.errors += [_no_mount(path, why_not) for path in options.host_paths]
+    ignored = {field for spec in job.spec.roles.values() for field in not_honoured(spec.template["spec"], isolated)}
+    if ignored:
+        found.notes.append(f"No effect on one machine, only on a cluster: {', '.join(sorted(ignored))}.")
     if _needs_paddle(job, options) and not has_paddle(options.interpreter):
         found.errors.append(
             f"PaddlePaddle is not installed for {options.interpreter}; install it "
@@ -81,7 +92,7 @@ def _gpu_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterato
         return
     yield machine.gpu_note
     for role, spec in job.spec.roles.items():
-        for container in _containers(spec.template["spec"]):
+        for container in containers_of(spec.template["spec"]):
             if any(one["name"] == VISIBLE for one in container.get("env") or []):
                 yield f"spec.{role}: {VISIBLE} of the job file is used instead of the GPUs that are free; remove it"
     in_use = sum(not is_free(gpu) for gpu in machine.gpus)
@@ -99,10 +110,6 @@ def _unmatched_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     if affinity.get("requiredDuringSchedulingIgnoredDuringExecution"):
         yield f"required nodeAffinity is not supported on one machine; remove it, or {ON_CPU}"
-
-
-def _containers(pod: Manifest) -> list[Manifest]:
-    return [*(pod.get("initContainers") or []), *pod["containers"]]
 
 
 def _check_image(container: Manifest, pod: Manifest, options: RunOptions, found: PreflightResult) -> None:
@@ -147,7 +154,7 @@ def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: St
 
 
 def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:
-    for container in _containers(pod):
+    for container in containers_of(pod):
         for mount in container.get("volumeMounts") or []:
             if mount["mountPath"].rstrip("/") == SHARED_MEMORY:
                 found.notes.append(f"{SHARED_MEMORY} is shared with the machine: no mount namespaces here ({why_not}).")
@@ -157,8 +164,10 @@ def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:
 
 def _no_mount(path: str, why_not: str) -> str:
     return (
-        f"{path} cannot be mounted: mount namespaces are not permitted here ({why_not}); run as root, permit user "
-        "namespaces, or use the directory itself instead of a mount"
+        f"{path} cannot be mounted: mount namespaces are not permitted here ({why_not}). In Docker start the container "
+        "with --cap-add SYS_ADMIN --security-opt apparmor=unconfined --security-opt systempaths=unconfined; elsewhere "
+        "run as root or permit user namespaces (sysctl kernel.unprivileged_userns_clone=1 and "
+        "kernel.apparmor_restrict_unprivileged_userns=0); or use the directory itself instead of a mount"
     )
 
 

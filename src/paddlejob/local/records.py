@@ -24,10 +24,14 @@ class PodRecord:
     ended: str = ""
     log: str = ""
     removed: bool = False
+    note: str = ""
+    """The last failure of a container other than the training container."""
 
     def to_json(self) -> dict[str, Any]:
         fields = {**vars(self), "started": self.started or None, "ended": self.ended or None}
         fields["exitCode"] = fields.pop("exit_code")
+        if not self.note:
+            del fields["note"]
         return fields
 
     @classmethod
@@ -49,4 +53,5 @@ class PodRecord:
             ended=stored["ended"] or "",
             log=stored["log"],
             removed=stored["removed"],
+            note=stored.get("note", ""),
         )

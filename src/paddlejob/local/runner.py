@@ -9,12 +9,15 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from paddlejob.engine.backend import Key
 from paddlejob.local.engine import LocalEngine
+from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.store import JobFolder, Store
 from paddlejob.locks import ProcessLock
@@ -56,7 +59,7 @@ def start_attached(store: Store, held: Held, machine: Machine | None = None) -> 
     pid = os.fork()
     if pid == 0:
         os.close(pipe)
-        _become_runner(lambda: run_jobs(store, held, commands, machine), held[0][0])
+        _become_runner(lambda: run_jobs(store, held, commands, machine), held)
     os.close(commands)
     for _, lock in held:
         lock.release()
@@ -70,19 +73,20 @@ def start_detached(store: Store, held: Held, machine: Machine | None = None) -> 
         os.setsid()
         if os.fork() != 0:
             os._exit(0)
-        _become_runner(lambda: run_jobs(store, held, -1, machine), held[0][0])
+        _become_runner(lambda: run_jobs(store, held, -1, machine), held)
     os.waitpid(middle, 0)
     for _, lock in held:
         lock.release()
 
 
-def _become_runner(run: Callable[[], object], folder: JobFolder) -> None:
+def _become_runner(run: Callable[[], object], held: Held) -> None:
+    """An error that ends the engine is written to its log and to each job."""
     code = 1
     try:
         if os.getsid(0) != os.getpid():
             os.setsid()
         nothing = os.open(os.devnull, os.O_RDONLY)
-        log = os.open(folder.path / "engine.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        log = os.open(_log_of(held), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         for descriptor, standard in ((nothing, 0), (log, 1), (log, 2)):
             os.dup2(descriptor, standard)
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
@@ -91,13 +95,18 @@ def _become_runner(run: Callable[[], object], folder: JobFolder) -> None:
                 signal.signal(number, signal.SIG_DFL)
         run()
         code = 0
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
+    except BaseException as error:
+        log_error(error, "the engine ends")
+        for folder, _ in held:
+            report_error(folder, error, _log_of(held), time.time(), final=False)
     finally:
         sys.stdout.flush()
         os._exit(code)
+
+
+def _log_of(held: Held) -> Path:
+    """The log of an engine lies with its first job."""
+    return held[0][0].path / "engine.log"
 
 
 def _is_ignored(number: int) -> bool:
@@ -112,9 +121,8 @@ def run_jobs(store: Store, held: Held, commands: int, machine: Machine | None) -
 async def _run_jobs(store: Store, held: Held, commands: int, machine: Machine | None) -> None:
     loop = asyncio.get_running_loop()
     killed = asyncio.Event()
-    async with LocalEngine(store, machine) as engine:
-        for folder, lock in held:
-            engine.adopt(folder, lock)
+    async with LocalEngine(store, machine, log=_log_of(held)) as engine:
+        keys = [folder.key for folder, lock in held if _adopt(engine, folder, lock, _log_of(held))]
         for number in SIGNALS:
             if not _is_ignored(number):
                 name = signal.Signals(number).name
@@ -122,12 +130,23 @@ async def _run_jobs(store: Store, held: Held, commands: int, machine: Machine | 
         if commands >= 0:
             engine.keep_finished_jobs()
             loop.add_reader(commands, _on_command, commands, engine, killed)
-        keys = [folder.key for folder, _ in held]
         ends = (_all_rest(engine, keys), killed.wait(), engine.lost.wait())
         waits: list[asyncio.Task[object]] = [asyncio.create_task(end) for end in ends]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
+
+
+def _adopt(engine: LocalEngine, folder: JobFolder, lock: ProcessLock, log: Path) -> bool:
+    """A job whose files cannot be used fails; the others run."""
+    try:
+        engine.adopt(folder, lock)
+    except Exception as error:
+        log_error(error, f"{folder.key[0]}/{folder.key[1]}")
+        report_error(folder, error, log, time.time(), final=True)
+        lock.release()
+        return False
+    return True
 
 
 def _on_command(commands: int, engine: LocalEngine, killed: asyncio.Event) -> None:

@@ -242,6 +242,7 @@ class Store:
         }
         folder.write_status(Status())
         write_json(folder.path / "run.json", options.to_json())
+        (folder.path / "run.json").chmod(0o600)  # It holds Secrets and the user's environment.
         folder.write_document({**document, "metadata": metadata})
 
     def prune(self, now: float) -> None:

@@ -51,4 +51,5 @@ def job_page(view: JobView) -> str:
     ]
     if view.note or status.message:
         lines.append(view.note or f"{status.reason}: {status.message}")
-    return "\n".join([*lines, "", pod_table(view.pods)]) if view.pods else "\n".join(lines)
+    notes = [pod.note for pod in view.pods if pod.note]
+    return "\n".join([*lines, *notes, "", pod_table(view.pods)]) if view.pods else "\n".join(lines)

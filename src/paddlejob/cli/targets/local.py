@@ -21,6 +21,7 @@ from paddlejob.cli.targets.target import (
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.changes import change_spec, mark_for_deletion
+from paddlejob.local.engine_error import ENGINE_ERROR
 from paddlejob.local.files import DamagedFile
 from paddlejob.local.logs import follow_logs
 from paddlejob.local.records import PodRecord
@@ -124,7 +125,10 @@ class LocalTarget:
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
         elif not at_rest(job) and not folder.has_runner:
-            phase, note = "Interrupted", INTERRUPTED.format(job=f"{job.name}{self.flags(job.namespace)}")
+            command = f"{job.name}{self.flags(job.namespace)}"
+            failed = f"{job.status.message}; continue with `pdj resume {command}`"
+            note = failed if job.status.reason == ENGINE_ERROR else INTERRUPTED.format(job=command)
+            phase = "Interrupted"
         return JobView(
             job=job,
             document={**document, "status": job.status.model_dump(mode="json", exclude_defaults=True)},
@@ -182,4 +186,5 @@ def _pod_view(record: PodRecord, interrupted: bool) -> PodView:
         address=record.address,
         exit_code=record.exit_code,
         log=record.log,
+        note=record.note,
     )

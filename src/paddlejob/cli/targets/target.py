@@ -25,6 +25,8 @@ class PodView:
     exit_code: int | None = None
     log: str = ""
     """The log file, if there is one."""
+    note: str = ""
+    """What else is wrong with it: a sidecar that failed."""
 
     @property
     def replica(self) -> str:

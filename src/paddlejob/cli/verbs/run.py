@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,6 +63,7 @@ def command(
         volumes=pairs("--volume", volume or []),
         python=_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
+        environment=dict(os.environ),
     )
     store = Store()
     prepared = prepare(files, options, store, this_machine(), namespace, cpu, no_restart)

@@ -11,6 +11,7 @@ from typing import Any
 
 from paddlejob.api.types import Spec
 from paddlejob.errors import BadInput, NotPossible
+from paddlejob.local.machine.cgroups import cpu_limit, memory_limit
 from paddlejob.local.machine.gpus import Gpu, find_gpus
 
 UNITS = {"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
@@ -59,7 +60,7 @@ def is_accelerator(resource: str) -> bool:
 @dataclass(frozen=True)
 class Machine:
     name: str
-    cpus: int
+    cpus: float
     memory: int
     gpus: tuple[Gpu, ...] = ()
     """Those that jobs may use."""
@@ -85,8 +86,9 @@ def this_machine() -> Machine:
             "or train on a cluster with `pdj submit`"
         )
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    cpus = min(len(os.sched_getaffinity(0)), cpu_limit() or float("inf"))
     found = find_gpus()
-    return Machine(platform.node(), len(os.sched_getaffinity(0)), pages, found.gpus, found.note)
+    return Machine(platform.node(), cpus, min(pages, memory_limit() or pages), found.gpus, found.note)
 
 
 def format_quantity(resource: str, quantity: float) -> str:

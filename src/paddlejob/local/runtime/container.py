@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from paddlejob.errors import NotPossible
 from paddlejob.local.machine.resources import limits, parse_quantity, requests
 
 Manifest = dict[str, Any]
+KEY = re.compile(r"(?!\.\.?$)[-._a-zA-Z0-9]{1,253}")
 REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
 
 
@@ -65,12 +67,18 @@ def _from_source(source: Manifest, facts: PodFacts) -> Mapping[str, str]:
 
 
 def _object(kind: str, reference: Manifest, objects: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    name = reference["name"]
+    name = reference.get("name") or ""
     if name in objects:
         return objects[name]
     if reference.get("optional"):
         return {}
     raise NotPossible(f"{kind} {name} does not exist; add it to the file of the job")
+
+
+def key_of(kind: str, name: str, key: str, values: Mapping[str, str]) -> str:
+    if key not in values:
+        raise NotPossible(f"{kind} {name} has no key {key}; add it, or correct the key in the template")
+    return values[key]
 
 
 def _value_from(source: Manifest, container: Manifest, facts: PodFacts) -> str | None:
@@ -84,10 +92,10 @@ def _value_from(source: Manifest, container: Manifest, facts: PodFacts) -> str |
     ):
         if key in source:
             reference = source[key]
-            value = _object(kind, reference, objects).get(reference["key"])
-            if value is None and not reference.get("optional"):
-                raise NotPossible(f"{kind} {reference['name']} has no key {reference['key']}")
-            return value
+            values = _object(kind, reference, objects)
+            if reference["key"] not in values and reference.get("optional"):
+                return None
+            return key_of(kind, reference.get("name") or "", reference["key"], values)
     raise NotPossible(f"valueFrom {', '.join(source)} is not supported on one machine; write the value itself")
 
 
@@ -114,17 +122,51 @@ def field_value(path: str, facts: PodFacts) -> str:
 def _resource(reference: Manifest, container: Manifest) -> str:
     side, _, name = reference["resource"].partition(".")
     given = (limits(container) if side == "limits" else requests(container)).get(name) or 0
-    return str(math.ceil(parse_quantity(given) / parse_quantity(reference.get("divisor") or 1)))
+    divisor = parse_quantity(reference.get("divisor") or 0) or 1.0
+    return str(math.ceil(parse_quantity(given) / divisor))
 
 
 def config_maps(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
     return {one["metadata"]["name"]: dict(one.get("data") or {}) for one in objects if one["kind"] == "ConfigMap"}
 
 
+def object_errors(objects: tuple[Manifest, ...]) -> Iterator[str]:
+    """Values that the API server rejects: numbers in a ConfigMap, and Secrets that are not base64."""
+    for one in objects:
+        kind, fields = one.get("kind"), ("data", "stringData") if one.get("kind") == "Secret" else ("data",)
+        for field_ in fields if kind in ("ConfigMap", "Secret") else ():
+            where = f"{kind} {one['metadata']['name']}: {field_}"
+            values = one.get(field_) or {}
+            if not isinstance(values, dict):
+                yield f"{where} is not a mapping; write one `key: value` per line"
+                continue
+            for key, value in values.items():
+                if not isinstance(key, str) or not isinstance(value, str):
+                    yield f'{where}.{key}: write "{_spelled(value)}" in quotes; values are strings'
+                elif not KEY.fullmatch(key):
+                    yield f"{where}: {key!r} is not a valid key; use letters, digits, '-', '_' and '.'"
+                elif kind == "Secret" and field_ == "data" and not _is_base64(value):
+                    yield f"{where}.{key} is not base64; encode it, or write it as it is under stringData"
+
+
+def _spelled(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _is_base64(value: str) -> bool:
+    try:
+        base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
 def secrets(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
     found = {}
     for one in objects:
         if one["kind"] == "Secret":
-            decoded = {key: base64.b64decode(value).decode() for key, value in (one.get("data") or {}).items()}
+            values = {key: base64.b64decode(value) for key, value in (one.get("data") or {}).items()}
+            # Bytes that are not text become the same bytes again in a file or in the environment of a program.
+            decoded = {key: value.decode(errors="surrogateescape") for key, value in values.items()}
             found[one["metadata"]["name"]] = decoded | (one.get("stringData") or {})
     return found

@@ -22,7 +22,7 @@ def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
     """The user's own, without variables of another job; `python` and `python3` are the user's interpreter."""
     kept = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in (options.environment or os.environ).items()
         if name not in OURS and not name.startswith("PADDLE_") and name != MARK
     }
     folders = [str(_interpreter_folder(options.interpreter, store)), str(Path(options.interpreter).parent)]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from paddlejob.errors import NotPossible
 from paddlejob.local.machine import gpus
+from paddlejob.local.machine.resources import limits, parse_quantity
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.runtime import volumes
 from paddlejob.local.runtime.container import PodFacts, config_maps, environment, expand, secrets
@@ -16,11 +21,16 @@ from paddlejob.local.runtime.images import argv, find_image
 from paddlejob.local.runtime.processes import ProcessSpec
 from paddlejob.local.sandbox.mounts import Mount
 from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.template_checks import template_errors
 from paddlejob.plan import Pod
 
 HOSTS = Path("/etc/hosts")
 LAUNCHER_LOGS = "PADDLE_LOG_DIR"
 """Where Paddle's launcher writes its logs: pods that share a directory must not share them."""
+HOSTNAME = "HOSTNAME"
+THREADS = "OMP_NUM_THREADS"
+"""Without it each process starts a thread for every CPU of the machine, whatever its limit."""
+TERMINATION_BYTES = 4096
 Manifest = dict[str, Any]
 
 
@@ -30,11 +40,19 @@ class PodRuntime:
         self._folder = folder
         self._store = store
         self._isolated = isolated
-        self._config_maps = config_maps(self.options.objects)
-        self._secrets = secrets(self.options.objects)
+
+    @cached_property
+    def _config_maps(self) -> dict[str, dict[str, str]]:
+        return config_maps(self.options.objects)
+
+    @cached_property
+    def _secrets(self) -> dict[str, dict[str, str]]:
+        return secrets(self.options.objects)
 
     def prepare_volumes(self, pod: LocalPod) -> None:
         """Create the directories of the pod's volumes."""
+        for error in template_errors(pod.manifest["spec"]):
+            raise NotPossible(error)
         facts = self._facts(pod, {})
         for volume in pod.manifest["spec"].get("volumes") or []:
             own = pod.own / "volumes"
@@ -48,23 +66,54 @@ class PodRuntime:
         """`shared` are ConfigMaps of the engine; `peers` are pods that can be reached by name."""
         hosts = {f"{peer.name}.{pod.key[0]}.svc": peer.address for peer in peers}
         given = environment(container, self._facts(pod, shared))
-        mounts = volumes.mounts_of(container, pod.sources, self.options.host_paths, given) if self._isolated else []
-        if self._isolated and hosts:
-            mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
+        hostname = pod.manifest["spec"].get("hostname") or ""
+        mounts = self._mounts(pod, container, hosts | ({hostname: pod.seen.address} if hostname else {}), given)
+        if self._isolated:
             hosts = {}
         variables = {name: _resolved(value, hosts) for name, value in given.items()}
         base = base_environment(self.options, self._store) | ({} if pod.gpus is None else gpus.environment(pod.gpus))
+        own = {HOSTNAME: hostname or pod.seen.name, **variables, MARK: pod.seen.uid}
         log = self.log(pod, container)
         log.parent.mkdir(parents=True, exist_ok=True)
-        return ProcessSpec(
+        spec = ProcessSpec(
             id=f"{pod.seen.uid}/{container['name']}",
             argv=[_resolved(expand(argument, variables), hosts) for argument in argv(container, self.options)],
-            env={LAUNCHER_LOGS: str(pod.own / "log"), **base, **variables, MARK: pod.seen.uid},
+            env={**_defaults(pod, container), **base, **own},
             cwd=self._working_directory(pod, container, mounts),
             log=str(log),
             stage=str(self._store.stage()),
             mounts=mounts,
+            hostname=hostname,
         )
+        _check_text(spec)
+        return spec
+
+    def _mounts(
+        self, pod: LocalPod, container: Manifest, hosts: Mapping[str, str], variables: Mapping[str, str]
+    ) -> list[Mount]:
+        """Its volumes, the file of its termination message, and a hosts file that names the pods of the job."""
+        if not self._isolated:
+            return []
+        mounts = volumes.mounts_of(container, pod.sources, self.options.host_paths, variables)
+        if container.get("terminationMessagePath"):
+            file = _termination_file(pod, container)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+            mounts.append({"target": container["terminationMessagePath"], "source": str(file.absolute())})
+        if hosts:
+            mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
+        mounts = [{**mount, "target": posixpath.normpath(f"/{mount['target'].lstrip('/')}")} for mount in mounts]
+        if any(mount["target"] == "/" for mount in mounts):
+            raise NotPossible(f"container {container['name']} mounts something at /; choose a path below it")
+        return mounts
+
+    def termination_message(self, pod: LocalPod, container: Manifest) -> str:
+        """What the container wrote to its terminationMessagePath."""
+        try:
+            with _termination_file(pod, container).open("rb") as file:
+                return file.read(TERMINATION_BYTES).decode(errors="replace").strip()
+        except OSError:
+            return ""
 
     def log(self, pod: LocalPod, container: Manifest) -> Path:
         """The log of the training container is named after the pod alone."""
@@ -101,6 +150,31 @@ class PodRuntime:
             mounts.append({"target": path, "source": str(directory)})
             return given or path
         return given or str(directory)
+
+
+def _defaults(pod: LocalPod, container: Manifest) -> dict[str, str]:
+    """Variables that the user's own environment and the template override."""
+    cpus = limits(container).get("cpu")
+    threads = {THREADS: str(max(1, int(parse_quantity(cpus))))} if cpus else {}
+    return {LAUNCHER_LOGS: str(pod.own / "log"), **threads}
+
+
+def _termination_file(pod: LocalPod, container: Manifest) -> Path:
+    return pod.own / "termination" / str(container["name"])
+
+
+def _check_text(spec: ProcessSpec) -> None:
+    """Raise NotPossible for text that no program can be started with."""
+    for name, value in [*spec.env.items(), *(("the command", one) for one in spec.argv), ("workingDir", spec.cwd)]:
+        try:
+            encoded = os.fsencode(value)
+        except UnicodeEncodeError:
+            encoded = b"\0"
+        if b"\0" in encoded:
+            raise NotPossible(f"{name} contains a character that no program can receive; remove it")
+    for name in spec.env:
+        if not name or "=" in name or "\0" in name:
+            raise NotPossible(f"{name!r} is not the name of an environment variable; rename it")
 
 
 def _resolved(text: str, hosts: Mapping[str, str]) -> str:

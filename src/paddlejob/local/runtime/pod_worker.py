@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from paddlejob.errors import PaddleJobError
+from paddlejob.local.engine_error import log_error
 from paddlejob.local.logs import log_tail
 from paddlejob.local.objects import JobObjects
-from paddlejob.local.pod import LocalPod
+from paddlejob.local.pod import LocalPod, Manifest, is_sidecar
+from paddlejob.local.runtime.hooks import POST_START, PRE_STOP, hook_of, is_hook
 from paddlejob.local.runtime.pod_runtime import PodRuntime
 from paddlejob.local.runtime.processes import Processes
 from paddlejob.plan import PodPhase
@@ -20,6 +22,8 @@ KILLED = 137
 NOT_STARTED = 128
 LEAST_FREE = 64 * 1024
 """With fewer bytes left, a disk counts as full."""
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 60.0
+"""Seconds until a sidecar that ended is started again; doubled each time."""
 
 
 class PodWorker:
@@ -46,7 +50,7 @@ class PodWorker:
             return
         if pod.seen.node and not pod.prepared:
             self._prepare()
-        elif pod.seen.phase is PodPhase.WAITING and not pod.alive and self._objects.is_published(pod):
+        elif pod.seen.phase is PodPhase.WAITING and not pod.programs and self._objects.is_published(pod):
             self._start_all()
 
     def terminate(self, grace: float) -> None:
@@ -62,37 +66,35 @@ class PodWorker:
         elif not self.pod.seen.ended:
             self._finish(None, "DeadlineExceeded", "")
 
+    def kill(self) -> None:
+        self.pod.stopped = True
+        self._end_containers(0.0)
+
     def kill_over_memory(self) -> None:
         self.pod.over_memory = True
         self._end_containers(0.0)
 
     def on_report(self, container: str, report: dict[str, Any]) -> None:
-        """Take a report of the supervisor about one container."""
-        pod = self.pod
-        main = container == pod.main["name"]
+        """Take a report of the supervisor about one container or hook."""
         match report:
             case {"started": pid}:
-                pod.alive[container] = pid
-                if main:
-                    pod.started = self._clock()
-                    pod.change(phase=PodPhase.RUNNING)
+                self.pod.alive[container] = pid
+                self._on_started(container)
             case {"failed": message}:
-                if main or pod.initializing:
-                    self._finish(NOT_STARTED, "StartError", message)
+                self._on_start_failure(container, message)
             case {"ended": code, "oom": oom}:
+                self.pod.exited.add(container)
                 self._on_exit(container, code, oom)
             case {"gone": True}:
-                pod.alive.pop(container, None)
-                if main:
-                    self._on_exit(container, KILLED, False)
-        self._objects.update(pod)
+                self._on_gone(container)
+        self._objects.update(self.pod)
 
     def _prepare(self) -> None:
         self.pod.prepared = True
         try:
             self._runtime.prepare_volumes(self.pod)
-        except (PaddleJobError, OSError) as error:
-            self._finish(NOT_STARTED, _start_reason(error), str(error))
+        except Exception as error:
+            self._fail_start(_start_reason(error), _message(error))
         else:
             self._advance()
 
@@ -111,43 +113,119 @@ class PodWorker:
             if not self.pod.seen.ended:
                 self._start(container)
 
-    def _start(self, container: dict[str, Any]) -> None:
+    def _start(self, container: Manifest) -> None:
         pod = self.pod
         try:
             spec = self._runtime.process_spec(pod, container, self._objects.config_maps, self._objects.peers(pod))
-        except (PaddleJobError, OSError) as error:
-            self._finish(NOT_STARTED, _start_reason(error), str(error))
+        except Exception as error:
+            self._fail_start(_start_reason(error), _message(error))
             return
         pod.alive[container["name"]] = 0
+        pod.exited.discard(container["name"])
         self._processes.start(spec)
 
-    def _on_exit(self, container: str, code: int, oom: bool) -> None:
+    def _on_started(self, name: str) -> None:
         pod = self.pod
-        if pod.seen.ended:
-            return
-        if pod.stopped and not pod.seen.stopping:
-            pod.ended = self._clock()
-        elif pod.initializing:
-            self._on_init_exit(code)
-        elif container == pod.main["name"]:
-            reason = "OOMKilled" if oom or pod.over_memory else "DeadlineExceeded" if pod.seen.stopping else ""
-            self._finish(code, reason, self._log_tail(pod.main) if code else "")
-            self._end_containers(pod.grace)
-
-    def _on_init_exit(self, code: int) -> None:
-        container = self.pod.init_containers[self.pod.inits_done]
-        if code == 0:
-            self.pod.inits_done += 1
+        if name == pod.main["name"]:
+            pod.started = self._clock()
+            pod.change(phase=PodPhase.RUNNING)
+        container = pod.container(name)
+        hook = hook_of(container, POST_START)
+        if hook and not pod.ending:
+            self._start(hook)
+        if container and name == pod.current_init and is_sidecar(container) and not pod.ending:
+            pod.inits_done += 1
             self._advance()
+
+    def _on_start_failure(self, name: str, message: str) -> None:
+        pod = self.pod
+        if name in (pod.main["name"], pod.current_init):
+            self._fail_start("StartError", message)
         else:
-            self._finish(code, "", f"init container {container['name']} failed:\n{self._log_tail(container)}")
+            self._note(f"container {name} of {pod.seen.name} could not start: {message}")
+
+    def _on_exit(self, name: str, code: int, oom: bool) -> None:
+        pod = self.pod
+        if is_hook(name):
+            self._on_hook_exit(name, code)
+        elif pod.seen.ended:
+            return
+        elif pod.stopped and not pod.seen.stopping:
+            pod.ended = self._clock()
+        elif name == pod.current_init and not is_sidecar(pod.init_containers[pod.inits_done]):
+            self._on_init_exit(code, oom)
+        elif name == pod.main["name"]:
+            self._finish(code, self._why(oom), self._output(pod.main, code))
+            self._end_containers(pod.grace)
+        elif not pod.ending and code:
+            self._note(f"container {name} of {pod.seen.name} failed with exit status {code}; see its log")
+
+    def _on_init_exit(self, code: int, oom: bool) -> None:
+        pod = self.pod
+        container = pod.init_containers[pod.inits_done]
+        reason = self._why(oom)
+        if code == 0 and not pod.ending:
+            pod.inits_done += 1
+            self._advance()
+            return
+        output = self._output(container, code)
+        self._finish(code or None, reason, f"init container {container['name']} failed:\n{output}")
+        self._end_containers(pod.grace)
+
+    def _on_hook_exit(self, name: str, code: int) -> None:
+        container, _, kind = name.partition(".")
+        if code and not (kind == POST_START and self.pod.ending):
+            self._note(f"the {kind} hook of container {container} of {self.pod.seen.name} failed with status {code}")
+            if kind == POST_START:
+                self._kill(container)
+
+    def _on_gone(self, name: str) -> None:
+        pod = self.pod
+        pod.alive.pop(name, None)
+        if name not in pod.exited:
+            self._on_exit(name, KILLED, False)
+        if name.endswith(f".{PRE_STOP}"):
+            self._processes.terminate(f"{pod.seen.uid}/{name.partition('.')[0]}")
+        container = pod.container(name)
+        if pod.ending:
+            self._terminate_sidecars()
+        elif container and is_sidecar(container) and not pod.seen.ended:
+            self._restart_later(container)
+        if pod.seen.stopping and not pod.alive and not pod.seen.ended:
+            self._finish(None, "DeadlineExceeded", "")
+
+    def _restart_later(self, container: Manifest) -> None:
+        pod, name = self.pod, container["name"]
+        delay = min(FIRST_BACKOFF * 2 ** min(pod.restarts[name], 20), LONGEST_BACKOFF)
+        pod.restarts[name] += 1
+        asyncio.get_running_loop().call_later(delay, self._restart, container)
+
+    def _restart(self, container: Manifest) -> None:
+        pod = self.pod
+        if not (pod.ending or pod.seen.ended or pod.removed or container["name"] in pod.alive):
+            self._start(container)
+
+    def _why(self, oom: bool) -> str:
+        return "OOMKilled" if oom or self.pod.over_memory else "DeadlineExceeded" if self.pod.seen.stopping else ""
+
+    def _fail_start(self, reason: str, message: str) -> None:
+        self._finish(NOT_STARTED, reason, message)
+        self._end_containers(self.pod.grace)
 
     def _finish(self, code: int | None, reason: str, message: str) -> None:
         self.pod.ended = self._clock()
         phase = PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED
         self._objects.update(self.pod, phase=phase, exit_code=code, reason=reason, message=message)
 
-    def _log_tail(self, container: dict[str, Any]) -> str:
+    def _note(self, note: str) -> None:
+        self.pod.note = note
+
+    def _output(self, container: Manifest, code: int) -> str:
+        """The termination message of a container, or the end of its log if it failed without one."""
+        written = self._runtime.termination_message(self.pod, container)
+        return written or (self._log_tail(container) if code else "")
+
+    def _log_tail(self, container: Manifest) -> str:
         tail = log_tail(self._runtime.log(self.pod, container))
         state = self._objects.folder.path
         if shutil.disk_usage(state).free < LEAST_FREE:
@@ -155,18 +233,50 @@ class PodWorker:
         return tail
 
     def _end_containers(self, grace: float) -> None:
-        for container in self.pod.alive:
+        """Terminate the containers, and sidecars after them; kill what is left when the grace period is over."""
+        pod = self.pod
+        pod.ending = True
+        for container in list(pod.alive):
             if grace:
-                self._processes.terminate(f"{self.pod.seen.uid}/{container}")
                 asyncio.get_running_loop().call_later(grace, self._kill, container)
             else:
                 self._kill(container)
+        if grace:
+            for container in pod.programs:
+                self._terminate(container)
+            self._terminate_sidecars()
+
+    def _terminate_sidecars(self) -> None:
+        if not self.pod.programs:
+            for container in list(self.pod.alive):
+                self._terminate(container)
+
+    def _terminate(self, name: str) -> None:
+        """Ask a container to end, once, after its preStop hook."""
+        pod = self.pod
+        if name in pod.terminated or name.endswith(f".{PRE_STOP}"):
+            return
+        pod.terminated.add(name)
+        hook = hook_of(pod.container(name), PRE_STOP)
+        if hook and name not in pod.exited:
+            self._start(hook)
+        else:
+            self._processes.terminate(f"{pod.seen.uid}/{name}")
 
     def _kill(self, container: str) -> None:
-        if container in self.pod.alive:
-            self._processes.kill(f"{self.pod.seen.uid}/{container}")
+        for name in (container, f"{container}.{PRE_STOP}"):
+            if name in self.pod.alive:
+                self._processes.kill(f"{self.pod.seen.uid}/{name}")
 
 
 def _start_reason(error: Exception) -> str:
     """What this engine cannot do, or does not find in the job's file, it cannot do in another attempt either."""
     return INVALID_TEMPLATE if isinstance(error, PaddleJobError) else "StartError"
+
+
+def _message(error: Exception) -> str:
+    """Of an error that is not raised on purpose, also its type; the traceback is in the log of the engine."""
+    if isinstance(error, PaddleJobError | OSError):
+        return str(error)
+    log_error(error, "a container could not be started")
+    return f"{type(error).__name__}: {error}; the traceback is in engine.log of the job"

@@ -28,14 +28,22 @@ class ProcessSpec:
     log: str
     stage: str
     mounts: list[Mount]
+    hostname: str = ""
+    """If given, the container has a host name of its own where namespaces are available."""
 
 
 class Processes:
     """`on_report(id, report)` gets {started: pid}, {failed: message}, {ended: exit code, oom}, {gone: True}."""
 
-    def __init__(self, on_report: Callable[[str, dict[str, Any]], None], on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        on_report: Callable[[str, dict[str, Any]], None],
+        on_lost: Callable[[], None],
+        on_error: Callable[[Exception], None],
+    ) -> None:
         self._on_report = on_report
         self._on_lost = on_lost
+        self._on_error = on_error
         self._process: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
         self.isolated = False
@@ -83,9 +91,12 @@ class Processes:
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
     async def _listen(self) -> None:
-        while (report := await self._read_report()) is not None:
-            self._on_report(report.pop("id"), report)
-        self._on_lost()
+        try:
+            while (report := await self._read_report()) is not None:
+                self._on_report(report.pop("id"), report)
+            self._on_lost()
+        except Exception as error:
+            self._on_error(error)
 
     async def _read_report(self) -> dict[str, Any] | None:
         assert self._process and self._process.stdout

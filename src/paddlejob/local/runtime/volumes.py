@@ -12,7 +12,7 @@ from typing import Any
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.container import PodFacts, config_maps, expand, field_value, secrets
+from paddlejob.local.runtime.container import PodFacts, config_maps, expand, field_value, key_of, secrets
 from paddlejob.local.sandbox.mounts import Mount
 from paddlejob.local.store import Store, file_name
 
@@ -124,13 +124,15 @@ def named(volume: Manifest) -> str:
 
 
 def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -> dict[str, str]:
-    found = objects.get(reference["name"])
+    found = objects.get(reference.get("name") or "")
     if found is None:
         if reference.get("optional"):
             return {}
-        raise NotPossible(f"{kind} {reference['name']} does not exist; add it to the file of the job")
+        raise NotPossible(f"{kind} {reference.get('name')} does not exist; add it to the file of the job")
     items = reference.get("items")
-    files = {one["path"]: found[one["key"]] for one in items} if items else found
+    named = [one for one in items or [] if one["key"] in found or not reference.get("optional")]
+    chosen = {one["path"]: key_of(kind, reference["name"], one["key"], found) for one in named}
+    files = chosen if items else found
     return {_relative(path, f"volume with {kind} {reference['name']}: file"): text for path, text in files.items()}
 
 
@@ -149,7 +151,7 @@ def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
     for name, text in (files or {}).items():
         file = source.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_bytes(text.encode(errors="surrogateescape"))
 
 
 def mounts_of(

@@ -54,6 +54,9 @@ class _Init:
         os.close(log)
         if self._isolated:
             kernel.unshare(kernel.CLONE_NEWNS)
+            if self._spec.get("hostname"):
+                kernel.unshare(kernel.CLONE_NEWUTS)
+                kernel.set_hostname(self._spec["hostname"])
             arrange(self._spec["mounts"], Path(self._spec["stage"]))
         else:
             kernel.adopt_orphans()

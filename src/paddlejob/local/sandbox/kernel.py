@@ -6,6 +6,7 @@ import ctypes
 import os
 
 CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 MS_RDONLY = 1
@@ -41,6 +42,10 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 def detach(target: str) -> None:
     _check(_libc.umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
+
+
+def set_hostname(name: str) -> None:
+    _check(_libc.sethostname(os.fsencode(name), len(os.fsencode(name))), "sethostname")
 
 
 def die_with_parent(signal_number: int) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
-
 
 def descendants(root: int) -> list[int]:
     """All descendants of a process."""
@@ -48,8 +46,22 @@ def kill_with_variable(variables: set[bytes]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def end_orphans(known: set[int]) -> None:
+    """Kill and reap all children of this process but the known ones, and what they started."""
+    while True:
+        children = [pid for pid, parent in parents().items() if parent == os.getpid() and pid not in known]
+        if not children:
+            return
+        for child in children:
+            for pid in (child, *descendants(child)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
 def memory_below(roots: Iterable[int]) -> dict[int, int]:
-    """By the root of each process tree: the bytes of memory that its processes do not share."""
+    """By the root of each process tree: the bytes of memory of its processes, shared memory once, without files."""
     known = parents()
     used = dict.fromkeys(roots, 0)
     for pid in known:
@@ -70,8 +82,22 @@ def out_of_memory_kills() -> int:
 
 
 def _own_memory(pid: int) -> int:
-    numbers = _read(Path("/proc", str(pid), "statm")).split()
-    return (int(numbers[1]) - int(numbers[2])) * PAGE if numbers else 0
+    status = _sizes(Path("/proc", str(pid), "status"))
+    shared = status.get(b"RssShmem", 0)
+    if shared:
+        # A page that several processes map counts in parts; reading this is slow, so only where it matters.
+        shared = _sizes(Path("/proc", str(pid), "smaps_rollup")).get(b"Pss_Shmem", shared)
+    return status.get(b"RssAnon", 0) + shared
+
+
+def _sizes(path: Path) -> dict[bytes, int]:
+    """Lines such as `RssAnon:  1024 kB`, in bytes."""
+    found = {}
+    for line in _read(path).splitlines():
+        name, _, value = line.partition(b":")
+        if value.endswith(b" kB"):
+            found[name] = int(value[:-3]) * 1024
+    return found
 
 
 def _processes() -> list[Path]:

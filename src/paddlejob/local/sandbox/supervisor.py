@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from paddlejob.local.sandbox import kernel
 from paddlejob.local.sandbox.init import KILL_ALL, SIGNALS, become_init
 from paddlejob.local.sandbox.mounts import mount_memory
+from paddlejob.local.sandbox.proc import end_orphans
 
 SWITCH = "PADDLEJOB_NAMESPACES"
 """Set to 0, it runs containers without namespaces of their own."""
@@ -26,6 +27,8 @@ class Supervisor:
     def __init__(self, isolated: bool, why_not: str) -> None:
         self._life, self._alive = os.pipe()
         self._isolated = isolated
+        if not isolated:
+            kernel.adopt_orphans()
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if self._isolated else -1
         self._watch = selectors.DefaultSelector()
         self._inits: dict[str, int] = {}
@@ -102,6 +105,8 @@ class Supervisor:
             self._watch.unregister(back)
             os.close(back)
             os.waitpid(self._inits.pop(name), 0)
+            if not self._isolated:
+                end_orphans(known=set(self._inits.values()))
             self._report({"id": name, "gone": True})
         return True
 
