@@ -142,6 +142,17 @@ async def an_elastic_job_is_scaled_while_it_runs(stage: Stage) -> None:
     assert seen["PADDLE_TRAINERS_NUM"] == "3"
 
 
+async def scaling_down_to_a_worker_that_is_done_is_no_success_while_others_train(stage: Stage) -> None:
+    await stage.submit(workers=3, elastic=1)
+    await stage.until(phase="Running", worker_ready="3/3")
+    await stage.exit("story-worker-0", 0)
+    await stage.until(phase="Running", worker_finished="0")
+    await stage.change(workers=1)
+    await stage.until(phase="Running", attempt=2, worker_ready="1/1", restarts=0, disruptions=0)
+    await stage.exit("story-worker-0", 0)
+    await stage.until(phase="Completed", worker_finished="0")
+
+
 async def a_job_past_its_deadline_fails_and_nothing_of_it_runs(stage: Stage) -> None:
     await stage.submit(workers=1, activeDeadlineSeconds=4)
     await stage.until(phase="Running")
@@ -190,6 +201,7 @@ STORIES: tuple[Story, ...] = (
     a_server_that_exits_restarts_the_job,
     suspending_removes_the_pods_and_resuming_starts_anew,
     an_elastic_job_is_scaled_while_it_runs,
+    scaling_down_to_a_worker_that_is_done_is_no_success_while_others_train,
     a_job_past_its_deadline_fails_and_nothing_of_it_runs,
     pods_stay_where_the_policy_is_never,
     pods_of_a_failed_job_go_where_the_policy_is_on_failure,

@@ -55,9 +55,13 @@ async def test_ordinary_progress_gives_no_warning():
 async def test_suspending_and_resuming_give_no_warning():
     model = Model(job())
     await model.settle()
+    model.kubelet_runs = False
     model.edit(suspend=True)
-    await model.settle()
+    await model.step()
     model.edit()
+    await model.step()
+    assert model.status.reason == "Resumed", "the old pods are still terminating"
+    model.kubelet_runs = True
     await model.settle()
     assert model.status.phase is Phase.RUNNING
     assert warnings(model) == []
@@ -80,7 +84,7 @@ async def test_waiting_for_pods_of_an_earlier_job_gives_no_warning():
     model.rejects["mnist-worker-0"] = Rejected(BEING_DELETED, "it is being deleted")
     for _ in range(3):
         await model.step()
-        model.now += 2
+        model.now += 0.3
     assert model.status.reason == "WaitingForOldPods"
     model.rejects.clear()
     await model.settle()
