@@ -29,6 +29,7 @@ async def main(rounds: int) -> int:
     with Cluster() as cluster:
         push_programs(cluster.registry, print)
         push_training(cluster.registry, print, [IMAGE])
+        cluster.drop_stale_images()
         cluster.kubectl("create", "-f", str(ROOT / "deploy/v1/crd.yaml"), "-f", str(ROOT / "deploy/v1/operator.yaml"))
         cluster.kubectl("-n", "paddle-system", "rollout", "status", DEPLOYMENT, "--timeout=300s")
         async with Client(find_access(str(cluster.kubeconfig))) as client:

@@ -110,6 +110,11 @@ class Cluster(Access):
         self._undo.close()
         _sweep()
 
+    def drop_stale_images(self) -> None:
+        """Let the nodes, which keep images between runs, pull again what was pushed with other content since."""
+        for node in self.nodes:
+            node.drop_stale_images(self.registry.pushed)
+
     def wait_ready(self, *nodes: Node, patience: float = 120) -> None:
         """Wait until the given nodes are Ready, or all nodes if none is given."""
         deadline = time.monotonic() + patience

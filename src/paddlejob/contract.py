@@ -20,6 +20,8 @@ ANNOTATION_WAKE = f"{GROUP}/wake"
 """On a pod: how often, and when last, its kubelet was asked to look at it again."""
 ANNOTATION_TRAINING_CONTAINER = f"{GROUP}/training-container"
 """On a pod: the name of the container that trains. Containers that a webhook adds do not change it."""
+ANNOTATION_REPLACEMENT = f"{GROUP}/replacement"
+"""On a pod: how many pods of its replica were replaced before it in its attempt."""
 ANNOTATION_PORT = f"{GROUP}/port"
 """On a job: the port of its pods, instead of PORT. The embedded engine gives each job a block of its own."""
 ANNOTATION_VOLCANO_GROUP = "scheduling.k8s.io/group-name"
@@ -72,6 +74,8 @@ ENV_VALUE_LIMIT = 128 * 1024 - 1
 
 MOST_REPLICAS = 10_000
 """Of one role. The environment of a job of this size exceeds ENV_VALUE_LIMIT."""
+DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+"""What names and namespaces of jobs look like."""
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 """The quantities of Kubernetes: 2, "500m", "1.5Gi", "1e3"."""
 

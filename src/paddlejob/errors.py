@@ -5,7 +5,8 @@ PaddleJobError
 │   └── InvalidJob          a job breaks the rules; lists every fault
 ├── NotPossible             the input is valid, but this machine or cluster cannot do what it asks for
 │   ├── AwsError            AWS rejected a request
-│   └── AwsUnavailable      AWS did not respond, or throttled requests; trying again may help
+│   ├── AwsUnavailable      AWS did not respond, or throttled requests; trying again may help
+│   └── DamagedFile         a file in the state directory is empty or torn
 ├── JobFailed               the job ran and failed; exit status 1
 └── KubeError               a request to Kubernetes did not succeed
     ├── Unreachable         no response, or the connection broke

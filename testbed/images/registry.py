@@ -39,6 +39,8 @@ class Registry:
 
     def __init__(self, port: int) -> None:
         self.port = port
+        self.pushed: dict[str, str] = {}
+        """The digest of each image pushed by this client, by name."""
 
     def answers(self) -> bool:
         try:
@@ -57,7 +59,9 @@ class Registry:
         if not self._has(image.repository, digest):
             self._upload(image.repository, digest, io.BytesIO(config), len(config))
         path = f"/v2/{image.repository}/manifests/{image.tag}"
-        self._expect(201, "PUT", path, image.manifest(), {"Content-Type": MANIFEST_TYPE})
+        manifest = image.manifest()
+        self._expect(201, "PUT", path, manifest, {"Content-Type": MANIFEST_TYPE})
+        self.pushed[image.name] = f"sha256:{hashlib.sha256(manifest).hexdigest()}"
 
     def has(self, name: str) -> bool:
         """Whether the registry has an image of this name, such as docker.io/library/busybox:latest."""

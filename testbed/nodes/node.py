@@ -112,6 +112,13 @@ class Node:
         """Import an image from a file written by `image.archive`, bypassing the registry."""
         self.run("ctr", "-n", "k8s.io", "image", "import", str(archive))
 
+    def drop_stale_images(self, current: Mapping[str, str]) -> None:
+        """Remove images whose digest differs from the one in `current`, so that pods pull the new image."""
+        for line in self.run("ctr", "-n", "k8s.io", "image", "ls").stdout.splitlines()[1:]:
+            name, _, digest = line.split()[:3]
+            if current.get(name, digest) != digest:
+                self.run("ctr", "-n", "k8s.io", "image", "rm", "--sync", name)
+
     def _init(self) -> int:
         """Return the pid of the node's process 1, the only child of unshare."""
         if self._process is None:

@@ -83,6 +83,7 @@ REJECTED = {
     "heter without ps": (document(heter=1), "ps"),
     "a name too long for a pod": (document("n" * (NAME_LIMIT - 8)), "metadata.name"),
     "a name too long once it is scaled": (document("n" * (NAME_LIMIT - 10), worker_={"limits": 101}), "metadata.name"),
+    "a name with a dot": (document("my.job"), "metadata.name"),
     "a name that no Service may have": (document("9lives", intranet="Service"), "metadata.name"),
     "gloo 3": (_with("spec.withGloo", 3), "withGloo"),
     "a template without containers": (_with(f"{IN_TEMPLATE}.containers", []), "containers"),
@@ -154,6 +155,17 @@ def test_while_suspended_templates_and_workers_may_change(installed: ControlPlan
     before = document(suspend=True)
     assert create(installed, namespace, before).returncode == 0
     after = document(workers=3, suspend=False, worker_={"template": OTHER})
+    done = installed.kubectl(
+        "replace", "-n", namespace, "-f", "-", input=json.dumps(_in(after, namespace)), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert change_faults(after, before) == []
+
+
+def test_templates_and_workers_may_change_in_the_update_that_suspends_the_job(installed: ControlPlane, namespace: str):
+    before = document()
+    assert create(installed, namespace, before).returncode == 0
+    after = document(workers=3, suspend=True, worker_={"template": OTHER})
     done = installed.kubectl(
         "replace", "-n", namespace, "-f", "-", input=json.dumps(_in(after, namespace)), check=False
     )

@@ -153,7 +153,7 @@ def test_fewer_nodes_than_trainers_where_host_ports_are_used(pdj: Pdj, tmp_path:
 
 
 def test_a_job_file_that_cannot_be_read(pdj: Pdj, tmp_path: Path) -> None:
-    assert "nowhere.yaml: there is no such file" in problems(pdj, "--job", str(tmp_path / "nowhere.yaml"))
+    assert "nowhere.yaml: no such file" in problems(pdj, "--job", str(tmp_path / "nowhere.yaml"))
 
 
 def test_up_refuses_the_same_faults_before_it_makes_anything(pdj: Pdj, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def images(cluster: Cluster, request: pytest.FixtureRequest) -> Cluster:
     with capture.global_and_fixture_disabled():
         push_programs(cluster.registry, _say)
         push_training(cluster.registry, _say)
+    cluster.drop_stale_images()
     return cluster
 
 

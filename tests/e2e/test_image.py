@@ -43,6 +43,19 @@ def test_a_pushed_image_is_pulled_under_the_name_of_a_public_registry(
     assert output_of(cluster, cluster_namespace, name, "Always", "node-1") == "from the registry\n"
 
 
+def test_an_image_that_was_pushed_again_replaces_what_a_node_has_kept(
+    cluster: Cluster, cluster_namespace: str, tmp_path: Path
+) -> None:
+    name = "registry.baidubce.com/paddlejob-test/greeting:changed"
+    for text in ("first\n", "second\n"):
+        directory = tmp_path / text.strip()
+        directory.mkdir()
+        cluster.registry.push(greeting_image(name, directory, text))
+        cluster.drop_stale_images()
+        assert output_of(cluster, cluster_namespace, name, "IfNotPresent", "node-1") == text
+        cluster.kubectl("delete", "pod", "cat", "-n", cluster_namespace)
+
+
 def test_an_archive_is_loaded_on_one_node(cluster: Cluster, cluster_namespace: str, tmp_path: Path) -> None:
     name = "docker.io/paddlejob-test/greeting:loaded"
     image = greeting_image(name, tmp_path, "from a file\n")

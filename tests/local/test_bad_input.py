@@ -122,3 +122,69 @@ def test_a_job_that_is_not_elastic_is_not_scaled(pdj: Pdj):
     assert done.returncode == 2
     assert "elastic" in done.stderr
     assert "worker" in pdj("logs", "job", "--role", "nurse").stderr
+
+
+def test_an_own_image_with_the_name_of_an_example_runs_the_users_program(pdj: Pdj):
+    (pdj.folder / "train.py").write_text("print('my own')")
+    own = {"image": "registry.mycompany.com/team-a/mnist:v3"}
+    done = pdj("run", pdj.write(command=["python", "train.py"], container=own))
+    assert done.returncode == 0, done.stderr
+    assert pdj.log("job", "worker-0") == "my own\n"
+
+
+OUTSIDE = "../../../../../../../../../.."
+
+
+def precious(pdj: Pdj) -> Path:
+    """A directory of the user that a store key with dots in it would reach."""
+    file = pdj.folder / "project" / "thesis.txt"
+    file.parent.mkdir()
+    file.write_text("three years of work")
+    return file
+
+
+def test_a_namespace_that_leads_out_of_the_store_removes_nothing(pdj: Pdj):
+    thesis = precious(pdj)
+    for namespace in ("../..", OUTSIDE + str(pdj.folder)):
+        file = Path(pdj.write("project", command=["true"]))
+        file.write_text(file.read_text().replace("name: project", f"name: project\n  namespace: {namespace}", 1))
+        assert "metadata.namespace" in refused(pdj, str(file))
+        assert "metadata.namespace" in pdj("validate", str(file)).stderr
+    assert thesis.read_text() == "three years of work"
+
+
+@pytest.mark.parametrize("verb", ["run", "delete"])
+def test_a_bad_namespace_on_the_command_line_is_one_message(pdj: Pdj, verb: str):
+    thesis = precious(pdj)
+    file = pdj.write("project", command=["true"])
+    done = pdj(verb, file if verb == "run" else "project", "-n", "../..")
+    assert done.returncode == 2, done
+    assert done.stderr.startswith("pdj: --namespace ../..: is not a valid namespace")
+    assert "Traceback" not in done.stderr
+    assert thesis.exists()
+
+
+@pytest.mark.parametrize("verb", ["get", "delete"])
+def test_a_job_name_that_leads_out_of_the_store_is_refused(pdj: Pdj, verb: str):
+    thesis = precious(pdj)
+    done = pdj(verb, "../../../project")
+    assert done.returncode == 2, done
+    assert "not a valid name" in done.stderr
+    assert thesis.exists()
+
+
+def test_no_name_in_a_template_leads_out_of_the_directories_of_a_job(pdj: Pdj):
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: evil}\n"
+    volumes = {
+        "a volume": {"name": "../../../../../evil", "emptyDir": {}},
+        "a claim": {"name": "v", "persistentVolumeClaim": {"claimName": "../../../evil"}},
+        "a file": {"name": "v", "configMap": {"name": "settings", "items": [{"key": "a", "path": "../../../../x"}]}},
+        "a hostPath": {"name": "v", "hostPath": {"path": "/no/such/../../../evil"}},
+    }
+    for what, volume in volumes.items():
+        file = Path(pdj.write("job", command=["true"], pod={"volumes": [volume]}))
+        file.write_text(f"{file.read_text()}---\n{config}")
+        assert "volume" in refused(pdj, str(file), code=1), what
+    file = pdj.write("job", command=["true"], container={"name": "../../../../evil"})
+    assert "container" in refused(pdj, file, code=1)
+    assert not list(pdj.folder.rglob("evil*"))

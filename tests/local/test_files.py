@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,91 @@ def test_an_image_named_on_the_command_line_wins_over_the_mapping_file(pdj: Pdj)
     file = pdj.write(command=["pwd"], container={"image": "registry.example.com/program:v1"})
     assert pdj("run", "--image", "program=named", file).returncode == 0
     assert pdj.log("job", "worker-0").strip().endswith("/named")
+
+
+@needs_namespaces
+def test_files_written_beside_a_mount_point_are_kept_also_in_a_busy_directory(pdj: Pdj):
+    script = "echo trained > model.pdparams.$PADDLE_TRAINER_ID; echo scratch > data/deep/x; ls data/deep"
+    options = mounting(f"{pdj.folder}/data/deep", {"emptyDir": {}}, script) | {"workers": 3}
+    file = pdj.write(**options)
+    busy = subprocess.Popen(
+        ["bash", "-c", "while true; do mkdir busy-d$RANDOM; touch busy-f$RANDOM; rm -rf busy-*; done"], cwd=pdj.folder
+    )
+    try:
+        done = pdj("run", "--overcommit", file)
+    finally:
+        busy.kill()
+        busy.wait()
+    assert done.returncode == 0, done.stderr + pdj.log("job", "worker-0")
+    for worker in range(3):
+        assert (pdj.folder / f"model.pdparams.{worker}").read_text() == "trained\n"
+        assert pdj.log("job", f"worker-{worker}") == "x\n"
+    assert list((pdj.folder / "data" / "deep").iterdir()) == [], "the volume is not in the user's directory"
+
+
+@needs_namespaces
+def test_what_cannot_be_kept_cannot_be_written(pdj: Pdj):
+    """The root directory is a copy where a mount point is missing in it: a file there would vanish without a word."""
+    done = pdj("run", pdj.write(**mounting("/pdj-no-such-dir", {"emptyDir": {}}, "echo model > /pdj-output")))
+    assert done.returncode == 1
+    assert "Read-only file system" in done.stderr
+    assert not Path("/pdj-no-such-dir").exists()
+    assert not Path("/pdj-output").exists()
+
+
+@needs_namespaces
+def test_the_containers_of_a_pod_share_a_volume_in_memory(pdj: Pdj):
+    share = {"volumeMounts": [{"name": "mem", "mountPath": "/mem"}]}
+    part = {"volumeMounts": [{"name": "mem", "mountPath": "/part", "subPath": "a/b"}]}
+    pod = {
+        "volumes": [{"name": "mem", "emptyDir": {"medium": "Memory", "sizeLimit": "8Mi"}}],
+        "initContainers": [
+            {"name": "prepare", "image": "x", "command": ["bash", "-c", "echo 1 > /part/first"], **part}
+        ],
+        "containers": [
+            {"name": "side", "image": "x", "command": ["bash", "-c", "echo 2 > /mem/second; sleep 300"], **share},
+            {
+                "name": "paddle",
+                "image": "x",
+                "command": [
+                    "bash",
+                    "-c",
+                    "until [ -s /mem/second ]; do sleep 0.1; done; cat /mem/a/b/first /mem/second; "
+                    "df --output=size,fstype /mem | tail -1",
+                ],
+                **share,
+            },
+        ],
+    }
+    done = pdj("run", pdj.write(pod=pod, activeDeadlineSeconds=50))
+    assert done.returncode == 0, done.stderr
+    assert pdj.log("job", "worker-0").split() == ["1", "2", "8192", "tmpfs"]
+
+
+@needs_namespaces
+def test_a_sub_path_can_be_made_from_variables(pdj: Pdj):
+    options = mounting(
+        "/out", {"persistentVolumeClaim": {"claimName": "models"}}, "echo $POD > /out/x", subPathExpr="$(POD)/o"
+    )
+    options["container"] |= {  # type: ignore[operator]
+        "env": [{"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
+    }
+    done = pdj("run", pdj.write(workers=2, **options))
+    assert done.returncode == 0, done.stderr
+    for worker in range(2):
+        found = pdj.store.claim("default", "models") / f"job-worker-{worker}" / "o" / "x"
+        assert found.read_text() == f"job-worker-{worker}\n"
+
+
+@needs_namespaces
+@pytest.mark.parametrize("how", ["subPath", "subPathExpr"])
+def test_a_sub_path_never_leads_out_of_its_volume(pdj: Pdj, how: str):
+    claim = {"persistentVolumeClaim": {"claimName": "models"}}
+    (pdj.folder / "secret").mkdir()
+    inside = pdj.store.claim("default", "models")
+    inside.mkdir(parents=True)
+    (inside / "link").symlink_to(pdj.folder / "secret")
+    done = pdj("run", pdj.write(**mounting("/data", claim, "touch /data/x", **{how: "link/new"})))
+    assert done.returncode == 1
+    assert "leads out of the volume" in done.stderr
+    assert list((pdj.folder / "secret").iterdir()) == []

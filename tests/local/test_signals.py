@@ -10,7 +10,7 @@ import time
 import pytest
 
 from paddlejob.local.sandbox.proc import parents
-from tests.support.pdj import Pdj
+from tests.support.pdj import Pdj, wait
 
 ESCAPES = ["bash", "-c", "setsid sleep 300 & (setsid setsid sleep 300 &) ; sleep 300"]
 """A program whose children leave its process group and its session, as those of Paddle's launcher do."""
@@ -122,4 +122,39 @@ def test_ctrl_c_at_any_moment_leaves_nothing(pdj: Pdj, tenths: int):
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=30)
     assert running.returncode in (130, -signal.SIGINT)
+    pdj.until_nothing_lives()
+
+
+NEEDS_ITS_CHILD = """
+import os, signal, subprocess, sys, time
+loader = subprocess.Popen([sys.executable, "-c", "print(input())"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def save(*_):
+    time.sleep(0.5)
+    batch, _ = loader.communicate(b"last batch\\n")
+    open("checkpoint", "wb").write(batch)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("training", flush=True)
+time.sleep(300)
+"""
+
+
+def test_sigterm_reaches_the_program_and_not_its_data_loaders(pdj: Pdj, isolation: str):
+    """As on a cluster; a checkpoint that needs the loaders would be lost otherwise."""
+    (pdj.folder / "train.py").write_text(NEEDS_ITS_CHILD)
+    running = pdj.start("run", pdj.write(command=["python", "train.py"]))
+    wait(lambda: "training" in pdj.log("job", "worker-0"), lambda: "the program")
+    assert pdj("suspend", "job").returncode == 0
+    output, _ = running.communicate(timeout=60)
+    assert (pdj.folder / "checkpoint").read_text() == "last batch\n", output + pdj.log("job", "worker-0")
+    pdj.until_nothing_lives()
+
+
+def test_what_a_program_leaves_running_ends_with_it(pdj: Pdj, isolation: str):
+    """The grace period is the program's own: once it has ended, its children are killed."""
+    leaves = "trap 'exit 0' TERM; (trap '' TERM; exec sleep 300) & echo started; wait"
+    running = pdj.start("run", pdj.write(command=["bash", "-c", leaves]))
+    wait(lambda: "started" in pdj.log("job", "worker-0"), lambda: "the program")
+    assert pdj("suspend", "job").returncode == 0
+    running.communicate(timeout=60)
     pdj.until_nothing_lives()

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Role, Status
-from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, indexes, plan
+from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, indexes, plan, replacements
 from tests.support.builders import NOON, all_pods, having, job, pod, world
 from tests.support.local_model import LocalModel
-from tests.support.model import Model
+from tests.support.model import Crash, Model
 
 PODS = ("mnist-ps-0", "mnist-worker-0", "mnist-worker-1")
 SHAPES = st.fixed_dictionaries(
@@ -26,8 +26,12 @@ SHAPES = st.fixed_dictionaries(
 )
 FAULT = st.tuples(st.sampled_from(["fail", "succeed", "delete", "evict"]), st.sampled_from(PODS))
 FAULTS = st.lists(FAULT, max_size=6)
+EARLY_FAULT = st.sampled_from(["reject", "fail init", "stick", "delete", "fits nowhere", "crash"])
+BEFORE_START = st.lists(st.tuples(EARLY_FAULT, st.sampled_from(PODS)), max_size=8)
+"""What happens to pods before training begins, one thing after the other."""
 CRASHES = st.lists(st.integers(0, 12), max_size=7)
 """How many writes the engine survives while it builds the job, then after each fault."""
+COUNTERS = ("attempt", "publishedAttempt", "restarts", "disruptions", "startupTimeouts")
 both_backends = pytest.mark.parametrize("backend", [Model, LocalModel])
 
 
@@ -41,6 +45,66 @@ def inject(model: Model, fault: str, name: str) -> None:
             model.pods.pop(name, None)
         case "evict":
             model.change(name, phase=PodPhase.FAILED, disrupted=True, reason="Evicted")
+
+
+def disturb_start(model: Model, fault: str, name: str) -> None:
+    """Something happens to a pod that is not running yet."""
+    one = model.pods.get(name)
+    if one is None or one.phase is PodPhase.RUNNING or one.ended or one.deleting:
+        return
+    match fault:
+        case "reject":
+            model.change(name, node="node-1", phase=PodPhase.FAILED, disrupted=True, reason="OutOfcpu")
+        case "fail init":
+            model.change(name, node="node-1", phase=PodPhase.FAILED, init_failed=True, exit_code=1)
+        case "stick":
+            model.place(name)
+            model.change(name, phase=PodPhase.PENDING, reason="ImagePullBackOff", scheduling_since=model.now - 601)
+        case "delete":
+            model.pods.pop(name)
+        case "fits nowhere":
+            model.change(name, phase=PodPhase.PENDING, address="", node="")
+            model.fits_nowhere(name)
+
+
+async def troubled_start(shape: dict, faults: list[tuple[str, str]], crashes: list[int]) -> tuple[Model, list[Status]]:
+    """A job to whose pods things happen while it starts, with crashes of the engine in between; then all is well."""
+    model = Model(job(**shape))
+    seen = [model.status]
+    report = model.report
+
+    async def noting(job_, status: Status) -> None:
+        await report(job_, status)
+        seen.append(status)
+
+    model.report = noting
+    for number, (fault, name) in enumerate(faults):
+        await _step_or_crash(model, crashes[number] if number < len(crashes) else None)
+        if fault == "crash":
+            model.crash()
+        else:
+            disturb_start(model, fault, name)
+        await _step_or_crash(model, None)
+        model.now += 1
+    model.crash_after = None
+    for _ in range(4):
+        for name, one in list(model.pods.items()):
+            if one.phase is PodPhase.PENDING:
+                model.change(name, reason="", address="", node="")
+        await model.settle(200)
+    return model, seen
+
+
+async def _step_or_crash(model: Model, crash_after: int | None) -> None:
+    model.crash_after = crash_after
+    try:
+        await model.step()
+    except Crash:
+        model.crash()
+    model.crash_after = None
+    for one in list(model.pods.values()):
+        if one.deleting:
+            del model.pods[one.name]
 
 
 async def life(backend: type[Model], shape: dict, faults: list[tuple[str, str]], crashes: list[int]) -> Model:
@@ -134,11 +198,55 @@ def test_counters_never_fall_and_a_finished_job_stays_finished(backend, shape, f
             inject(model, fault, name)
             await model.settle()
         for before, after in pairwise(seen):
-            for counter in ("attempt", "publishedAttempt", "restarts", "disruptions"):
+            for counter in COUNTERS:
                 assert getattr(after, counter) >= getattr(before, counter)
             assert not before.finished or after.phase == before.phase
 
     asyncio.run(watch())
+
+
+@settings(max_examples=80, deadline=None)
+@given(shape=SHAPES, faults=BEFORE_START, crashes=CRASHES)
+def test_whatever_happens_before_training_begins_the_job_ends_up_running_or_failed(shape, faults, crashes):
+    model, _ = asyncio.run(troubled_start(shape, faults, crashes))
+    assert model.status.phase in (Phase.RUNNING, Phase.FAILED)
+    if model.status.phase is Phase.FAILED:
+        assert model.status.reason == "BackoffLimitExceeded"
+
+
+@settings(max_examples=80, deadline=None)
+@given(shape=SHAPES, faults=BEFORE_START, crashes=CRASHES)
+def test_before_training_begins_too_no_counter_falls_and_every_attempt_has_its_cause(shape, faults, crashes):
+    model, seen = asyncio.run(troubled_start(shape, faults, crashes))
+    for before, after in pairwise(seen):
+        for counter in COUNTERS:
+            assert getattr(after, counter) >= getattr(before, counter)
+        assert after.attempt <= before.attempt + 1, "no attempt without a record"
+        if after.attempt == before.attempt:
+            assert _total(after) >= _total(before), "a replacement is not forgotten"
+    status = model.status
+    released = sum(one.reason in ("HalfPlaced", "HalfCreated") for one in model.events)
+    assert status.attempt <= 1 + status.restarts + status.disruptions + status.startupTimeouts + released
+    assert all(count <= 3 for count in replacements.parse(status.replacements).values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(shape=SHAPES, fault=st.sampled_from(["reject", "fail init", "stick"]), crash_after=st.integers(0, 6))
+def test_a_crash_neither_loses_nor_doubles_a_replacement(shape, fault, crash_after):
+    async def started(crash_after: int | None) -> Status:
+        model = Model(job(**shape))
+        await model.settle_until_created()
+        model.tick()
+        disturb_start(model, fault, "mnist-worker-1")
+        await _step_or_crash(model, crash_after)
+        await model.settle()
+        return model.status
+
+    assert asyncio.run(started(crash_after)).replacements == asyncio.run(started(None)).replacements == "worker-1:1"
+
+
+def _total(status: Status) -> int:
+    return sum(replacements.parse(status.replacements).values())
 
 
 @st.composite
@@ -149,6 +257,8 @@ def any_world(draw) -> tuple:
     phase = draw(st.sampled_from([None, "Pending", "Starting", "Running", "Restarting", "Suspended", "Failed"]))
     attempt = draw(st.integers(0 if phase == "Suspended" else 1, 3)) if phase else 0
     status = {"phase": phase, "attempt": attempt, "publishedAttempt": draw(st.integers(0, attempt))} if phase else {}
+    if phase:
+        status["replacements"] = draw(st.sampled_from(["", "worker-1:1", "worker-0:3"]))
     if phase == "Failed":
         status["completionTime"] = "2027-01-15T08:00:00Z"
     made = having(made, Status.model_validate(status))
@@ -162,6 +272,11 @@ def any_world(draw) -> tuple:
             deletion_due=draw(st.sampled_from([None, NOON - 60, NOON + 60])),
             disrupted=draw(st.booleans()),
             reason=draw(st.sampled_from(["", "Unschedulable", "OOMKilled", "Evicted"])),
+            node=draw(st.sampled_from(["", "node-1"])),
+            init_failed=draw(st.booleans()),
+            nominated=draw(st.booleans()),
+            scheduling_since=draw(st.sampled_from([0.0, NOON - 1, NOON - 1000])),
+            replacement=draw(st.integers(0, 2)),
         )
         for role, index in (("ps", 0), ("worker", 0), ("worker", 1))
         if role in made.spec.roles and draw(st.booleans())
@@ -192,6 +307,8 @@ def test_a_report_is_final_planning_again_from_it_reports_the_same(view):
     assert again.status.phase == first.status.phase
     assert again.status.attempt == first.status.attempt
     assert again.status.restarts == first.status.restarts, "one failure is counted once, however often it is seen"
+    assert again.status.replacements == first.status.replacements, "and so is one replacement"
+    assert again.status.startupTimeouts == first.status.startupTimeouts
 
 
 def test_a_settled_world_yields_no_action():

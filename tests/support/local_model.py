@@ -33,7 +33,7 @@ class LocalModel(Model):
         """Processes get SIGTERM; the pod ends when they have."""
         self.change(pod.name, stopping=True)
         if self.pods[pod.name].phase is not PodPhase.RUNNING:
-            super()._stop(pod)
+            self.change(pod.name, phase=PodPhase.FAILED, reason="DeadlineExceeded")
 
     def tick(self) -> None:
         """The scheduler places all pods at once; then each waits, runs and ends like any other."""

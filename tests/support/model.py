@@ -141,7 +141,7 @@ class Model:
         if name in self.pods:
             return
         self._uids += 1
-        labels = manifest["metadata"]["labels"]
+        labels, annotations = manifest["metadata"]["labels"], manifest["metadata"]["annotations"]
         self.pods[name] = Pod(
             name=name,
             uid=f"uid-{self._uids}",
@@ -149,7 +149,8 @@ class Model:
             index=int(labels[contract.LABEL_INDEX]),
             attempt=int(labels[contract.LABEL_ATTEMPT]),
             created=self.now,
-            build=manifest["metadata"]["annotations"][contract.ANNOTATION_BUILD],
+            build=annotations[contract.ANNOTATION_BUILD],
+            replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
         )
 
     def _delete_pod(self, name: str, uid: str, force: bool) -> None:
@@ -162,7 +163,10 @@ class Model:
             self.change(name, deletion_due=self.now + 30)
 
     def _stop(self, pod: Pod) -> None:
-        self.change(pod.name, stopping=True, phase=PodPhase.FAILED, reason="DeadlineExceeded")
+        """A kubelet enforces activeDeadlineSeconds; a pod without a node has none and stays Pending."""
+        self.change(pod.name, stopping=True)
+        if pod.node:
+            self.change(pod.name, phase=PodPhase.FAILED, reason="DeadlineExceeded")
 
     # The kubelet, and users
 
@@ -177,9 +181,18 @@ class Model:
                 del self.pods[pod.name]
             elif not pod.address and not pod.reason:
                 number = int(pod.uid.rsplit("-", 1)[-1])
-                self.change(pod.name, address=f"10.1.0.{number}", node="node-1", phase=PodPhase.WAITING)
+                self.place(pod.name)
+                self.change(pod.name, address=f"10.1.0.{number}", phase=PodPhase.WAITING)
             elif pod.phase is PodPhase.WAITING and pod.attempt in self.environments:
                 self.change(pod.name, phase=PodPhase.RUNNING)
+
+    def place(self, name: str) -> None:
+        """The scheduler finds a node for the pod."""
+        self.change(name, node="node-1", scheduling_since=self.now, reason="", message="", nominated=False)
+
+    def fits_nowhere(self, name: str, message: str = "0/1 nodes are available: 1 Insufficient cpu.") -> None:
+        """The scheduler finds no node for the pod."""
+        self.change(name, reason="Unschedulable", message=message, scheduling_since=self.now)
 
     def end(self, name: str, code: int, **more: Any) -> None:
         phase = PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED
@@ -199,6 +212,14 @@ class Model:
 
     async def step(self) -> float | None:
         return await self._loop.step(self.key)
+
+    async def settle_until_created(self) -> None:
+        """Run until every pod exists. Nothing happens to them yet."""
+        assert self.job is not None
+        while len(self.pods) < self.job.spec.pods_wanted:
+            await self.step()
+            self.now += 1.0
+        await self.step()
 
     async def settle(self, limit: int = 60) -> None:
         """Run until nothing changes any more, letting time pass when the plan waits for it."""

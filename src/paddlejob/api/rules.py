@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from paddlejob import contract
+
 Obj = dict[str, Any]
 Check = Callable[[Obj], str | None]
 ChangeCheck = Callable[[Obj, Obj], str | None]
@@ -67,6 +69,17 @@ _CEL_LONGEST = "[{}].max()".format(
         f"self.spec.{role}.limits : self.spec.{role}.replicas) - 1)) : 0"
         for role in ROLES
     )
+)
+
+
+def _name_is_a_label(job: Obj) -> str | None:
+    name = job["metadata"]["name"]
+    return None if re.fullmatch(contract.DNS_LABEL, name) else f"metadata.name: {_NOT_A_LABEL}"
+
+
+_NOT_A_LABEL = (
+    "is not a valid name; use lower-case letters, digits and '-', start and end with a letter or digit, and use at "
+    f"most {NAME_LIMIT} characters"
 )
 
 
@@ -139,6 +152,13 @@ RULES = (
     ),
     Rule(
         "root",
+        # Stored jobs keep working: a job has no status when it is created, and gets one before its first pod.
+        f"has(self.status) || self.metadata.name.matches('^{contract.DNS_LABEL}$')",
+        f"metadata.name: {_NOT_A_LABEL}",
+        _name_is_a_label,
+    ),
+    Rule(
+        "root",
         "self.spec.intranet != 'Service' || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
         f"metadata.name: {_SERVICE_NAME}",
         _name_fits_a_service,
@@ -171,7 +191,13 @@ RULES = (
 )
 """Messages are constants: an expression with string(number) exceeds the API server's cost limit."""
 
-SUSPENDED_ONLY = "can be changed only while the job is suspended; set spec.suspend to true first"
+SUSPENDED_ONLY = "can be changed only while the job is suspended; set spec.suspend to true before or in the same update"
+_CEL_SUSPENDED = "oldSelf.suspend || self.suspend"
+
+
+def _is_suspended(new: Obj, old: Obj) -> bool:
+    """The update that suspends a job may also change it: Kueue restores the template when it stops a job."""
+    return bool(old.get("suspend") or new.get("suspend"))
 
 
 def _fixed(field: str) -> ChangeRule:
@@ -212,20 +238,20 @@ def _role_fixed(role: str) -> ChangeRule:
 
 def _template_fixed(role: str) -> ChangeRule:
     def check(new: Obj, old: Obj) -> str | None:
-        if old.get("suspend") or role not in new or role not in old:
+        if _is_suspended(new, old) or role not in new or role not in old:
             return None
         same = new[role]["template"] == old[role]["template"]
         return None if same else f"spec.{role}.template: {SUSPENDED_ONLY}"
 
     cel = (
-        f"oldSelf.suspend || !has(self.{role}) || !has(oldSelf.{role}) || "
+        f"{_CEL_SUSPENDED} || !has(self.{role}) || !has(oldSelf.{role}) || "
         f"self.{role}.template == oldSelf.{role}.template"
     )
     return ChangeRule(cel, f"template {SUSPENDED_ONLY}", check, f".{role}")
 
 
 def _scalable(new: Obj, old: Obj) -> str | None:
-    if old.get("suspend") or new.get("elastic", 0) >= 1 or "worker" not in new or "worker" not in old:
+    if _is_suspended(new, old) or new.get("elastic", 0) >= 1 or "worker" not in new or "worker" not in old:
         return None
     if new["worker"]["replicas"] == old["worker"]["replicas"]:
         return None
@@ -242,7 +268,7 @@ CHANGE_RULES = (
     *(_role_fixed(role) for role in ROLES),
     *(_template_fixed(role) for role in ROLES),
     ChangeRule(
-        "oldSelf.suspend || self.elastic >= 1 || !has(self.worker) || !has(oldSelf.worker) || "
+        f"{_CEL_SUSPENDED} || self.elastic >= 1 || !has(self.worker) || !has(oldSelf.worker) || "
         "self.worker.replicas == oldSelf.worker.replicas",
         _NOT_ELASTIC,
         _scalable,

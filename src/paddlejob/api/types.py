@@ -123,6 +123,20 @@ class Spec(Model):
     schedulingPolicy: SchedulingPolicy | None = Field(
         None, description="Gang scheduling with Volcano: all pods start together, or none of them."
     )
+    scheduleTimeoutSeconds: int | None = Field(
+        None,
+        ge=1,
+        description="If some pods have a node and no node was found for the others for this many seconds (up to half "
+        "as long again), all pods are deleted and created again a little later, so that other jobs can use the nodes. "
+        "The same applies to pods that exceed a quota. Defaults to 60.",
+    )
+    startupDeadlineSeconds: int | None = Field(
+        None,
+        ge=1,
+        description="How long a pod may take from its node to being ready to start: pulling images and mounting "
+        "volumes, without the time that init containers run. A pod that takes longer is replaced once; then all pods "
+        "are deleted and created again after a growing delay. Defaults to 600.",
+    )
     backoffLimit: int | None = Field(
         None, ge=0, description="The number of restarts after the program failed. Defaults to 3."
     )
@@ -145,6 +159,14 @@ class Spec(Model):
     @property
     def backoff_limit(self) -> int:
         return 3 if self.backoffLimit is None else self.backoffLimit
+
+    @property
+    def schedule_timeout(self) -> int:
+        return self.scheduleTimeoutSeconds or 60
+
+    @property
+    def startup_deadline(self) -> int:
+        return self.startupDeadlineSeconds or 600
 
     @property
     def roles(self) -> dict[Role, RoleSpec]:
@@ -211,6 +233,12 @@ class Status(Model):
     restarts: int = Field(0, description="Restarts after the program failed; counted against backoffLimit.")
     disruptions: int = Field(
         0, description="Restarts after an eviction, a lost node or the deletion of a pod; not limited."
+    )
+    startupTimeouts: int = Field(
+        0, description="Restarts because a pod did not start within startupDeadlineSeconds; not limited."
+    )
+    replacements: str = Field(
+        "", description="Pods of this attempt that were replaced before it started, and how often: worker-3:2."
     )
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")

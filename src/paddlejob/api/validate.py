@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from paddlejob import contract
@@ -19,7 +20,6 @@ from paddlejob.errors import InvalidJob
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
-NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 METADATA_FIELDS = (
     "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
     "generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences",
@@ -45,7 +45,23 @@ def faults(document: Obj) -> list[str]:
     for role in ROLES:
         if role in job["spec"]:
             checked += [(rule.check(job["spec"][role]), f"spec.{role}.") for rule in RULES if rule.level == "role"]
-    return [prefix + fault for fault, prefix in checked if fault]
+    return [prefix + fault for fault, prefix in checked if fault] + _sub_path_faults(job["spec"])
+
+
+def _sub_path_faults(spec: Obj) -> list[str]:
+    """Parts of volumes that are none. The API server rejects only the pods of such a job."""
+    found = []
+    for role, kind in product(ROLES, ("initContainers", "containers")):
+        containers = spec[role]["template"]["spec"].get(kind) or [] if role in spec else []
+        for number, container in enumerate(containers):
+            for index, mount in enumerate(container.get("volumeMounts") or []):
+                where = f"spec.{role}.template.spec.{kind}[{number}].volumeMounts[{index}]"
+                for field in ("subPath", "subPathExpr"):
+                    path = mount.get(field) or ""
+                    if path.startswith("/") or ".." in path.split("/"):
+                        remedy = "leads out of the volume; use a relative path without '..'"
+                        found.append(f"{where}.{field}: {_short(path)} {remedy}")
+    return found
 
 
 def change_faults(new: Obj, old: Obj) -> list[str]:
@@ -83,7 +99,8 @@ def _validator() -> Draft202012Validator:
             "additionalProperties": False,
             "properties": {field: {} for field in METADATA_FIELDS}
             | {
-                "name": {"type": "string", "pattern": f"^{NAME}$"},
+                "name": {"type": "string", "pattern": f"^{contract.DNS_LABEL}$"},
+                "namespace": {"type": "string", "pattern": f"^{contract.DNS_LABEL}$"},
                 "labels": {"type": "object", "additionalProperties": {"type": "string"}},
                 "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
             },
@@ -132,8 +149,8 @@ def _sentence(error: ValidationError) -> str:
             return f"{where}: {_short(value)} is not a quantity; write it as 2, 500m or 4Gi"
         case "pattern":
             return (
-                f"{where}: {_short(value)} is not a valid name; use lower-case letters, digits, '-' and '.', "
-                "and start and end with a letter or digit"
+                f"{where}: {_short(value)} is not a valid name; use lower-case letters, digits and '-', start and end "
+                "with a letter or digit, and use at most 63 characters"
             )
     return f"{where or 'the document'}: {error.message}"
 

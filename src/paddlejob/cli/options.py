@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from paddlejob import contract
+from paddlejob.errors import BadInput
 
 
 class Output(StrEnum):
@@ -17,9 +21,29 @@ class Output(StrEnum):
     yaml = "yaml"
 
 
-JobName = Annotated[str, typer.Argument(help="Name of the job.", metavar="JOB")]
+def check_namespace(value: str) -> str:
+    """A namespace becomes part of a path on this machine and of a URL in a cluster."""
+    if value and not re.fullmatch(contract.DNS_LABEL, value):
+        raise BadInput(
+            f"--namespace {value}: is not a valid namespace; use lower-case letters, digits and '-', start and end "
+            "with a letter or digit, and use at most 63 characters"
+        )
+    return value
+
+
+def check_job_name(value: str) -> str:
+    """The same for the name of a job."""
+    if "/" in value or value.startswith("."):
+        raise BadInput(f"{value}: is not a valid name of a job; list the jobs with `pdj list`")
+    return value
+
+
+JobName = Annotated[str, typer.Argument(help="Name of the job.", metavar="JOB", callback=check_job_name)]
 JobFiles = Annotated[list[str], typer.Argument(help="Job files; - reads standard input.", metavar="FILE")]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the job.", metavar="NAMESPACE")]
+Namespace = Annotated[
+    str,
+    typer.Option("--namespace", "-n", help="Namespace of the job.", metavar="NAMESPACE", callback=check_namespace),
+]
 Format = Annotated[
     Output, typer.Option("--output", "-o", help="Output format: table, wide, json or yaml.", metavar="FORMAT")
 ]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
+
+from paddlejob.errors import NotPossible
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 PADDED_SIZE = 16 * 1024
@@ -18,32 +21,64 @@ def write_json(path: Path, content: Any, *, padded: bool = False) -> None:
     encoded = json.dumps(content, ensure_ascii=False).encode()
     if padded:
         encoded = encoded.ljust(PADDED_SIZE) + b"\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(encoded)
-        temporary.replace(path)
+        replace_file(path, encoded)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         if error.errno not in DISK_FULL or not padded:
             raise
         _overwrite(path, encoded)
 
 
+def replace_file(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file as a whole: readers see the old content or the new one, also after a power failure."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.chmod(mode)
+        _flush(temporary)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _flush(path: Path) -> None:
+    """Without this, some file systems store the new name before the content, and leave an empty file."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def _overwrite(path: Path, encoded: bytes) -> None:
     with path.open("r+b") as file:
         file.write(encoded)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+class DamagedFile(NotPossible):
+    """A file of the store that is empty, torn or otherwise not what was written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is damaged")
+        self.path = path
 
 
 def read_json(path: Path) -> Any:
-    """The content, or None if there is no such file."""
-    for attempt in range(20):
+    """The content, or None if there is no such file; raises DamagedFile."""
+    for _ in range(20):
         try:
             return json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
-        except json.JSONDecodeError:
-            # It is being overwritten in place.
-            if attempt == 19:
-                raise
+        except ValueError:
+            # It may be being overwritten in place.
             time.sleep(0.01)
-    return None
+    raise DamagedFile(path)
+
+
+def read_if_intact(path: Path) -> Any:
+    """The content, or None if there is no such file or it is damaged."""
+    try:
+        return read_json(path)
+    except DamagedFile:
+        return None

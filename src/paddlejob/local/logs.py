@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from paddlejob.errors import BadInput
+from paddlejob.local.files import DamagedFile
 from paddlejob.local.store import JobFolder, at_rest
 
 PIECE = 1 << 20
@@ -52,12 +53,16 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
 
 
 def _is_over(folder: JobFolder) -> bool:
-    job = folder.job()
+    try:
+        job = folder.job()
+    except DamagedFile:
+        return not folder.has_runner
     return job is None or at_rest(job) or not folder.has_runner
 
 
 def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
-    attempts = sorted(folder.path.glob("logs/attempt-*"), key=lambda path: int(path.name.partition("-")[2]))
+    numbered = (path for path in folder.path.glob("logs/attempt-*") if path.name.partition("-")[2].isdecimal())
+    attempts = sorted(numbered, key=lambda path: int(path.name.partition("-")[2]))
     if choice.attempt:
         attempts = [path for path in attempts if path.name == f"attempt-{choice.attempt}"]
     newest = attempts[-1:]
@@ -66,6 +71,8 @@ def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
     for path in (log for attempt in newest for log in attempt.glob("*.log")):
         pod, _, container = path.name.removesuffix(".log").removeprefix(prefix).partition(".")
         role, _, index = pod.rpartition("-")
+        if not index.isdecimal():
+            continue
         if container == choice.container and choice.role in ("", role) and choice.index in (None, int(index)):
             found[path] = (role, int(index))
     return {path: f"{role}-{index}" for path, (role, index) in sorted(found.items(), key=lambda item: item[1])}

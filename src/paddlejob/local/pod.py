@@ -95,7 +95,7 @@ class LocalPod:
 
 def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> LocalPod:
     """A pending pod, as the API server creates it from a manifest."""
-    labels = manifest["metadata"]["labels"]
+    labels, annotations = manifest["metadata"]["labels"], manifest["metadata"]["annotations"]
     seen = Pod(
         name=manifest["metadata"]["name"],
         uid=uid,
@@ -103,6 +103,7 @@ def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> Lo
         index=int(labels[contract.LABEL_INDEX]),
         attempt=int(labels[contract.LABEL_ATTEMPT]),
         created=now,
-        build=manifest["metadata"]["annotations"][contract.ANNOTATION_BUILD],
+        build=annotations[contract.ANNOTATION_BUILD],
+        replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
     )
     return LocalPod(key, seen, manifest, own)

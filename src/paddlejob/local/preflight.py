@@ -17,7 +17,7 @@ from paddlejob.local.machine.resources import Machine, format_quantity, is_accel
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
-from paddlejob.local.store import Store
+from paddlejob.local.store import Store, file_name
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -86,6 +86,7 @@ def _containers(pod: Manifest) -> list[Manifest]:
 
 def _check_image(container: Manifest, pod: Manifest, options: RunOptions, found: PreflightResult) -> None:
     try:
+        file_name(container["name"], "name of a container")
         image = find_image(container.get("image") or "", options)
         found.notes.append(image.note)
         missing = _missing_program(container, image, argv(container, options))

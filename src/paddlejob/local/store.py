@@ -7,14 +7,16 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
-from paddlejob.local.files import read_json, write_json
+from paddlejob.local.files import DamagedFile, read_json, write_json
 from paddlejob.local.options import RunOptions
 from paddlejob.local.records import PodRecord
 from paddlejob.locks import ProcessLock, is_locked, locked
@@ -32,16 +34,25 @@ def state_directory() -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "paddlejob"
 
 
+def file_name(name: str, what: str = "name") -> str:
+    """The name, if it can be that of one file in a directory; so no name leads out of the store."""
+    if not name or name.startswith(".") or "/" in name or "\0" in name:
+        raise BadInput(f"{name!r} is not a valid {what}; use lower-case letters, digits and '-'")
+    return name
+
+
 class JobFolder:
     """The files of one job."""
 
     def __init__(self, root: Path, key: Key) -> None:
         self.key = key
-        self.path = root.joinpath("jobs", *key)
+        namespace, name = key
+        self.path = root / "jobs" / file_name(namespace, "namespace") / file_name(name)
         self._cached: tuple[int, int, Document] | None = None
+        self._status: Status | None = None
 
     def document(self) -> Document | None:
-        """The job without its status; the file is read again only after a change."""
+        """The job without its status; the file is read again only after a change. Raises DamagedFile."""
         path = self.path / "job.json"
         try:
             stat = path.stat()
@@ -49,36 +60,73 @@ class JobFolder:
             return None
         if self._cached and self._cached[:2] == (stat.st_mtime_ns, stat.st_ino):
             return self._cached[2]
-        found: Document | None = read_json(path)
+        try:
+            found = _document(path)
+        except DamagedFile:
+            if self._cached is None:
+                raise
+            found = self._cached[2]
         if found is not None:
             self._cached = (stat.st_mtime_ns, stat.st_ino, found)
         return found
 
     def job(self) -> PaddleJob | None:
+        """Raises DamagedFile, unless this process knows what was in the damaged file."""
         document = self.document()
-        if document is None:
-            return None
-        return PaddleJob.model_validate({**document, "status": read_json(self.path / "status.json") or {}})
+        return None if document is None else PaddleJob.model_validate({**document, "status": self._read_status()})
+
+    def _read_status(self) -> Status:
+        path = self.path / "status.json"
+        try:
+            return Status.model_validate(read_json(path) or {})
+        except (DamagedFile, ValidationError):
+            if self._status is None:
+                raise DamagedFile(path) from None
+            with suppress(OSError):
+                self.write_status(self._status)
+            return self._status
 
     def options(self) -> RunOptions:
-        return RunOptions.from_json(read_json(self.path / "run.json"))
+        path = self.path / "run.json"
+        try:
+            return RunOptions.from_json(read_json(path))
+        except (TypeError, ValueError, AttributeError):
+            raise DamagedFile(path) from None
 
     def pods(self) -> list[PodRecord]:
-        return [PodRecord.from_json(stored) for stored in read_json(self.path / "pods.json") or []]
+        """Records that are damaged are left out."""
+        try:
+            stored = read_json(self.path / "pods.json")
+        except DamagedFile:
+            return []
+        records = []
+        for one in stored if isinstance(stored, list) else []:
+            with suppress(TypeError, KeyError, AttributeError):
+                records.append(PodRecord.from_json(one))
+        return records
+
+    def pod_uids(self) -> set[str]:
+        """Also of pods whose records are lost: each has a directory."""
+        own = self.path / "pods"
+        return {record.uid for record in self.pods()} | (
+            {path.name for path in own.iterdir()} if own.is_dir() else set()
+        )
 
     def events(self) -> list[dict[str, Any]]:
+        """Lines that are damaged are left out."""
         try:
-            lines = (self.path / "events.jsonl").read_text().splitlines()
+            lines = (self.path / "events.jsonl").read_text(errors="replace").splitlines()
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in lines if line.endswith("}")]
+        return [event for line in lines if (event := _event(line))]
 
     def log(self, attempt: int, pod: str, container: str = "") -> Path:
-        name = f"{pod}.{container}.log" if container else f"{pod}.log"
-        return self.path / "logs" / f"attempt-{attempt}" / name
+        name = f"{pod}.{file_name(container)}.log" if container else f"{pod}.log"
+        return self.path / "logs" / f"attempt-{attempt}" / file_name(name)
 
     def write_status(self, status: Status) -> None:
         write_json(self.path / "status.json", status.model_dump(mode="json"), padded=True)
+        self._status = status
 
     def write_pods(self, records: list[PodRecord]) -> None:
         write_json(self.path / "pods.json", [record.to_json() for record in records])
@@ -87,8 +135,12 @@ class JobFolder:
         write_json(self.path / "job.json", document)
 
     def add_event(self, event: dict[str, Any]) -> None:
-        with (self.path / "events.jsonl").open("a") as file:
-            file.write(json.dumps(event, ensure_ascii=False) + "\n")
+        line = json.dumps(event, ensure_ascii=False).encode() + b"\n"
+        with (self.path / "events.jsonl").open("ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read(1) == b"\n" else b"\n" + line
+            file.write(line)
 
     def changing(self) -> AbstractContextManager[None]:
         """A lock to hold while the job is read, changed and written."""
@@ -112,6 +164,27 @@ class JobFolder:
         shutil.rmtree(renamed, ignore_errors=True)
 
 
+def _document(path: Path) -> Document | None:
+    found: Document | None = read_json(path)
+    if found is None and not path.exists():
+        return None
+    try:
+        PaddleJob.model_validate(found)
+    except ValidationError:
+        raise DamagedFile(path) from None
+    return found
+
+
+def _event(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+        return {"time": str(found["time"]), "reason": str(found["reason"]), "message": str(found["message"])} | (
+            {"warning": True} if found.get("warning") else {}
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
 class Store:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or state_directory()
@@ -122,12 +195,13 @@ class Store:
     def folders(self) -> Iterator[JobFolder]:
         """All jobs by namespace and name."""
         for path in sorted(self.root.glob("jobs/*/*/job.json")):
-            if not path.parent.name.startswith("."):
-                yield self.folder((path.parent.parent.name, path.parent.name))
+            namespace, name = path.parts[-3:-1]
+            if not namespace.startswith(".") and not name.startswith("."):
+                yield self.folder((namespace, name))
 
     def claim(self, namespace: str, name: str) -> Path:
         """The directory of a PersistentVolumeClaim; it is kept when jobs are deleted."""
-        return self.root / "claims" / namespace / name
+        return self.root / "claims" / file_name(namespace, "namespace") / file_name(name)
 
     def stage(self) -> Path:
         """An empty directory in which mounts are prepared."""
@@ -173,7 +247,10 @@ class Store:
     def prune(self, now: float) -> None:
         """Remove finished jobs whose ttlSecondsAfterFinished is over."""
         for folder in self.folders():
-            job = folder.job()
+            try:
+                job = folder.job()
+            except DamagedFile:
+                continue
             if job and not folder.has_runner and job.status.finished and _expired(job, now):
                 folder.remove()
 

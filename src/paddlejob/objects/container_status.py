@@ -102,6 +102,8 @@ def _terminated(terminated: Object) -> ContainerStatus:
 def _waiting(status: Object, waiting: Object, environment: str) -> ContainerStatus:
     if status.get("phase") in ("Failed", "Succeeded"):
         return _running_or_ended(status, _failed_init(status))
+    if waiting.get("reason") == "PodInitializing":
+        waiting = _waiting_init(status) or waiting
     reason, message = waiting.get("reason", ""), waiting.get("message", "")
     if reason == "CreateContainerConfigError" and f'configmap "{environment}" not found' in message:
         return ContainerStatus(PodPhase.WAITING)
@@ -138,6 +140,12 @@ def _failed_init(status: Object) -> Object:
         if (state.get("terminated") or {}).get("exitCode"):
             return state
     return {}
+
+
+def _waiting_init(status: Object) -> Object:
+    """Why the next init container does not start; nothing while one runs."""
+    states = [one.get("state") or {} for one in status.get("initContainerStatuses") or []]
+    return next((state["waiting"] for state in states if "waiting" in state), {})
 
 
 def _condition(status: Object, type_: str, value: str = "True") -> Object | None:

@@ -15,6 +15,7 @@ from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.resource import Object
 from paddlejob.objects.container_status import container_status
 from paddlejob.objects.resources import attempt_of, job_of, labels_of, owner_of
+from paddlejob.objects.startup import startup
 from paddlejob.plan import Pod, PodGroup
 from paddlejob.plan.names import environment_of
 from paddlejob.plan.times import parse
@@ -120,6 +121,8 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
     woken, woken_at = _woken(annotations.get(contract.ANNOTATION_WAKE, ""))
     deletion_due = metadata.get("deletionTimestamp")
     attempt = attempt_of(obj)
+    before = startup(obj)
+    replacement = annotations.get(contract.ANNOTATION_REPLACEMENT, "")
     training = container_status(obj, environment_of(job_of(obj), owner_of(obj), attempt))
     return Pod(
         name=metadata["name"],
@@ -141,6 +144,12 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         woken_at=woken_at,
         stopping=spec.get("activeDeadlineSeconds") == 1,
         lingers=status.get("phase") not in ("Failed", "Succeeded"),
+        scheduling_since=before.scheduling_since,
+        nominated=before.nominated,
+        initializing=before.initializing,
+        init_ended=before.init_ended,
+        init_failed=before.init_failed,
+        replacement=int(replacement) if replacement.isdecimal() else 0,
     )
 
 

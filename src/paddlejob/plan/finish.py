@@ -8,7 +8,7 @@ from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent, Stop
 from paddlejob.plan.causes import Cause
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
-from paddlejob.plan.world import Pod
+from paddlejob.plan.world import Pod, PodPhase
 
 DELETES = {
     Phase.COMPLETED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
@@ -26,7 +26,13 @@ def clean_up(s: Snapshot, phase: Phase) -> list[Action]:
     if s.job.spec.clean in DELETES[phase]:
         because = f"cleanPodPolicy is {s.job.spec.clean} and the job is {phase}"
         return [*_delete(s.world.pods, because), *leave_gang(s)]
-    return [*_delete(s.stale, "of an earlier attempt"), *_stop_kept(s, phase), *leave_gang(s)]
+    unplaced = [pod for pod in s.current.values() if _has_no_kubelet(pod)]
+    return [
+        *_delete(s.stale, "of an earlier attempt"),
+        *_delete(unplaced, f"it has no node and the job is {phase}"),
+        *_stop_kept(s, phase),
+        *leave_gang(s),
+    ]
 
 
 def _delete(pods: tuple[Pod, ...] | list[Pod], because: str) -> list[Action]:
@@ -34,14 +40,21 @@ def _delete(pods: tuple[Pod, ...] | list[Pod], because: str) -> list[Action]:
 
 
 def _stop_kept(s: Snapshot, phase: Phase) -> list[Action]:
-    """Servers of a completed job may run on in a cluster; pods of a failed job never do, but their logs stay."""
+    """Servers of a completed job may run on in a cluster; pods of a failed job never do, but their logs stay.
+
+    Only a kubelet can stop a pod, so one without a node is deleted instead.
+    """
     if phase is not Phase.FAILED and not s.world.stop_when_finished:
         return []
     return [
         Stop(pod, f"the job is {phase}")
         for pod in s.current.values()
-        if (not pod.ended or pod.lingers) and not pod.stopping and not pod.deleting
+        if not _has_no_kubelet(pod) and (not pod.ended or pod.lingers) and not pod.stopping and not pod.deleting
     ]
+
+
+def _has_no_kubelet(pod: Pod) -> bool:
+    return not pod.node and pod.phase is PodPhase.PENDING
 
 
 def leave_gang(s: Snapshot) -> list[Action]:

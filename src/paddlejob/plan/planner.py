@@ -16,9 +16,11 @@ from paddlejob.plan.policies.incomplete import fail_incomplete
 from paddlejob.plan.policies.missing_pods import fill_missing
 from paddlejob.plan.policies.oversized import fail_oversized
 from paddlejob.plan.policies.release import release_half_created, release_half_placed
+from paddlejob.plan.policies.replacement import replace_rejected
 from paddlejob.plan.policies.restart_delay import wait_for_restart
 from paddlejob.plan.policies.stale_pods import clear_stale
 from paddlejob.plan.policies.start_barrier import open_start_barrier
+from paddlejob.plan.policies.startup_deadline import restart_overdue
 from paddlejob.plan.policies.success import settle_success
 from paddlejob.plan.policies.suspended import hold_suspended
 from paddlejob.plan.policies.training import watch_training
@@ -45,6 +47,7 @@ def _decide(s: Snapshot) -> Plan:
         or fail_oversized(s)
         or fail_overdue(s)
         or rebuild_changed(s)
+        or replace_rejected(s)
         or settle_disruption(s)
         or settle_failure(s)
         or clear_stale(s)
@@ -53,6 +56,7 @@ def _decide(s: Snapshot) -> Plan:
         or release_half_created(s)
         or fill_missing(s)
         or release_half_placed(s)
+        or restart_overdue(s)
         or open_start_barrier(s)
         or watch_training(s)
     )

@@ -26,6 +26,7 @@ def rebuild(s: Snapshot, cause: Cause, *, because: str, delay: float, **counters
         cause.message,
         attempt=s.status.attempt + 1,
         nextRestartTime=times.format(begins + 0.999) if delay else "",
+        replacements="",
         worker=worker,
         **counters,
     )

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
-from paddlejob.plan import indexes, times
+from paddlejob.plan import indexes, replacements, times
+from paddlejob.plan.objects import environment
 from paddlejob.plan.objects.build_mark import template_digest
 from paddlejob.plan.world import Pod, PodPhase, World
 
@@ -18,19 +19,28 @@ class Snapshot:
     now: float
     status: Status
     """The status so far, with a new or resumed job already begun."""
+    scale_rejected: str = ""
+    """Why the job keeps its number of workers although another was requested; empty if it does not."""
 
     @cached_property
     def current(self) -> dict[Slot, Pod]:
-        """Pods of the current attempt."""
-        return {(pod.role, pod.index): pod for pod in self.world.pods if pod.attempt == self.status.attempt}
+        """Pods of the current attempt, without those that were replaced."""
+        return {(pod.role, pod.index): pod for pod in self.world.pods if self._is_current(pod)}
 
     @cached_property
     def stale(self) -> list[Pod]:
-        """Pods of earlier attempts, and of replicas that are no longer wanted."""
+        """Pods of earlier attempts, pods that were replaced, and pods of replicas that are no longer wanted."""
         wanted = set(self.slots)
-        return [
-            pod for pod in self.world.pods if pod.attempt != self.status.attempt or (pod.role, pod.index) not in wanted
-        ]
+        return [pod for pod in self.world.pods if not self._is_current(pod) or (pod.role, pod.index) not in wanted]
+
+    def _is_current(self, pod: Pod) -> bool:
+        replaced = pod.replacement < self.replaced.get((pod.role, pod.index), 0)
+        return pod.attempt == self.status.attempt and not replaced
+
+    @cached_property
+    def replaced(self) -> dict[Slot, int]:
+        """How often each replica's pod was replaced alone in the current attempt."""
+        return replacements.parse(self.status.replacements)
 
     @cached_property
     def slots(self) -> list[Slot]:
@@ -56,6 +66,11 @@ class Snapshot:
         ]
 
     @property
+    def workers_built(self) -> int:
+        """The workers of an attempt that was published; the job may have been scaled since. 0 if unknown."""
+        return self.status.role(Role.WORKER).replicas if self.published else 0
+
+    @property
     def published(self) -> bool:
         """Whether the pods of the current attempt were given their environment."""
         return 0 < self.status.attempt == self.status.publishedAttempt
@@ -70,6 +85,7 @@ class Snapshot:
 
 
 def look(job: PaddleJob, world: World, now: float) -> Snapshot:
+    job, scale_rejected = _within_limits(job)
     status = job.status.model_copy(update={"mode": job.mode, "observedGeneration": job.metadata.generation})
     if not status.finished:
         status = status.model_copy(update={"templateDigest": template_digest(job)})
@@ -86,4 +102,18 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
                 "message": "creating pods",
             }
         )
-    return Snapshot(job, world, now, status)
+    return Snapshot(job, world, now, status, scale_rejected)
+
+
+def _within_limits(job: PaddleJob) -> tuple[PaddleJob, str]:
+    """The job with the workers it has, and why, if it was scaled to more than an environment can name."""
+    before, worker = job.status.role(Role.WORKER).replicas, job.spec.worker
+    active = job.status.attempt > 0 and not job.status.finished and not job.spec.suspend
+    if not active or worker is None or before in (0, worker.replicas):
+        return job, ""
+    reason = environment.too_large(job, job.status.attempt)
+    if not reason:
+        return job, ""
+    kept = job.spec.model_copy(update={"worker": worker.model_copy(update={"replicas": before})})
+    message = f"training continues with {before} workers instead of {worker.replicas}: {reason}"
+    return job.model_copy(update={"spec": kept}), message

@@ -46,6 +46,18 @@ class Pod:
     stopping: bool = False
     lingers: bool = False
     """Containers other than the training container may still run."""
+    scheduling_since: float = 0.0
+    """When it was placed on its node, or first found to fit on none; 0 if unknown."""
+    nominated: bool = False
+    """Pods of lower priority are being preempted to make a node free for it."""
+    initializing: bool = False
+    """An init container is running."""
+    init_ended: float = 0.0
+    """When its last init container that ended did so."""
+    init_failed: bool = False
+    """An init container failed, so the training container never starts."""
+    replacement: int = 0
+    """How many pods of this replica were replaced before it in its attempt."""
 
     @property
     def deleting(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from paddlejob.api.change import with_fields
 from paddlejob.api.documents import documents
 from paddlejob.api.types import CleanPodPolicy, Mode
 from paddlejob.api.validate import faults, parse
@@ -40,6 +41,37 @@ def test_numbers_that_yaml_reads_as_numbers_are_explained():
 def test_a_name_too_long_says_by_how_much():
     (fault,) = faults(document("n" * 60))
     assert "n-worker-1 has 69; shorten it by 6" in fault
+
+
+@pytest.mark.parametrize("namespace", ["../../../..", "a/b", "team.a", "Team", "-a", "n" * 64, "a\n", 7])
+def test_a_namespace_is_a_dns_label(namespace: object):
+    made = document()
+    made["metadata"]["namespace"] = namespace
+    (fault,) = faults(made)
+    assert fault.startswith("metadata.namespace: ")
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "a.b", "Mine", "", "a\n"])
+def test_a_name_is_a_dns_label(name: str):
+    (fault,) = faults(document(name))
+    assert fault.startswith("metadata.name: ")
+    assert "use lower-case letters, digits and '-'" in fault
+
+
+def test_a_stored_job_whose_name_was_valid_once_can_still_be_suspended():
+    assert with_fields(document("old.name"), {"suspend": True})["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize("field", ["subPath", "subPathExpr"])
+@pytest.mark.parametrize("path", ["../../etc", "/etc", "a/../../b"])
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_a_sub_path_that_leads_out_of_its_volume(field: str, path: str, kind: str):
+    made = document()
+    pod = made["spec"]["worker"]["template"]["spec"]
+    mount = {"name": "data", "mountPath": "/data", field: path}
+    pod[kind] = [{**pod["containers"][0], "volumeMounts": [mount]}]
+    where = f"spec.worker.template.spec.{kind}[0].volumeMounts[0].{field}"
+    assert faults(made) == [f"{where}: \"{path}\" leads out of the volume; use a relative path without '..'"]
 
 
 def test_something_that_is_no_job_at_all():

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from paddlejob.cli.main import VERBS, load_verb
+from paddlejob.errors import BadInput
+
 ROOT = Path(__file__).parent.parent.parent.parent
 EXAMPLE = "deploy/examples/wide_and_deep_volcano.yaml"
 
@@ -79,3 +82,14 @@ def test_the_crd_is_the_committed_one():
 def test_generated_files_are_what_would_be_generated():
     done = subprocess.run([sys.executable, "-m", "tools.generate", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("verb", [name for name in VERBS if name not in ("data", "aws")])
+def test_every_verb_checks_the_namespace_and_the_name_that_it_is_given(verb: str):
+    options = {option.name: option for option in load_verb(verb).params}
+    for name, bad in (("namespace", "../.."), ("name", "../../project")):
+        option = options.get(name)
+        if option is None or verb in ("init", "operator"):
+            continue
+        with pytest.raises(BadInput, match="is not a valid name"):
+            option.callback(None, option, bad)

@@ -27,7 +27,8 @@ def test_a_shipped_job(job: dict):
     for role in ("ps", "worker", "heter"):
         for container in job["spec"].get(role, {}).get("template", {}).get("spec", {}).get("containers", []):
             image = find_image(container["image"], RunOptions())
-            assert image.note == "", image.note
+            assert "running the code in" not in image.note, image.note
+            assert image.directory is None or image.bundled
             assert argv(container, RunOptions())
 
 

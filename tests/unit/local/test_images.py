@@ -25,6 +25,35 @@ def test_the_images_of_the_documents_run_the_examples():
     assert command_of(image=RESNET) == ["python", "-m", "paddle.distributed.launch", "train_fleet.py"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "registry.mycompany.com/team-a/mnist:v3",
+        "registry.mycompany.com/paddle-operator/demo-wide-and-deep:v1",
+        "mnist",
+        "mnist:v1",
+        "paddlejob/mnist:v2",
+        "paddlejob/mnist",
+        "team/checkpoint:v1",
+        "team/paddle:mypaddle",
+        "team/paddle-ubuntu:2.0.0-18.04",
+    ],
+)
+def test_an_image_of_another_registry_never_runs_a_bundled_program(name: str, tmp_path: Path):
+    """The wrong program would train, and the job would complete."""
+    image = find_image(name, RunOptions(folder=str(tmp_path)))
+    assert image.directory == tmp_path
+    assert not image.bundled
+    assert image.files == {}
+
+
+@pytest.mark.parametrize("name", [DEMO, RESNET, "paddlejob/mnist:v1", "paddlepaddle/paddle-tutorial:k8s_train"])
+def test_a_bundled_program_is_announced(name: str):
+    note = find_image(name, RunOptions()).note
+    assert f"Image {name} is not used locally; running the bundled" in note
+    assert f"--image {name}=DIR" in note
+
+
 def test_args_follow_an_entrypoint_and_replace_a_default_command():
     assert command_of(image=DEMO, args=["--epochs", "1"]) == ["python3", "train.py", "--epochs", "1"]
     assert command_of(image=RESNET, args=["bash"]) == ["bash"]

@@ -97,3 +97,24 @@ def test_a_status_is_written_over_the_old_one_when_the_disk_is_full(tmp_path: Pa
 
 def _disk_full(self: Path, content: bytes) -> int:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("bad", ["..", ".", "", "../../x", "/etc", "a/b", ".hidden", "a\0b"])
+def test_no_key_leads_out_of_the_store(bad: str, tmp_path: Path):
+    store = Store(tmp_path / "state")
+    with pytest.raises(BadInput, match="not a valid name"):
+        store.folder(("default", bad))
+    with pytest.raises(BadInput, match="not a valid namespace"):
+        store.folder((bad, "mnist"))
+    with pytest.raises(BadInput, match="not a valid name"):
+        store.claim("default", bad)
+    with pytest.raises(BadInput, match="not a valid namespace"):
+        store.claim(bad, "data")
+    with pytest.raises(BadInput, match="not a valid name"):
+        store.folder(("default", "mnist")).log(1, "mnist-worker-0", bad or "..")
+
+
+def test_a_job_of_an_older_version_whose_name_has_a_dot_is_still_found(tmp_path: Path):
+    store = Store(tmp_path)
+    begun(store, "old.name")
+    assert [folder.key for folder in store.folders()] == [("default", "old.name")]

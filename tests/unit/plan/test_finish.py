@@ -56,3 +56,32 @@ async def test_a_sidecar_that_still_runs_is_stopped_with_the_job():
     model.end("mnist-worker-0", 0, lingers=True)
     await model.step()
     assert stopped(model) == ["mnist-worker-0"]
+
+
+@pytest.mark.parametrize("backend", [Model, LocalModel])
+@pytest.mark.parametrize("policy", ["Never", "OnCompletion"])
+async def test_a_failed_job_leaves_no_pod_that_waits_for_a_node(backend: type[Model], policy: str):
+    model = backend(job(cleanPodPolicy=policy, activeDeadlineSeconds=50))
+    await model.step()
+    model.change("mnist-worker-0", address="10.0.0.1", node="node-1", phase=PodPhase.WAITING)
+    model.change("mnist-worker-1", reason="Unschedulable", message="0/1 nodes are available")
+    for _ in range(2):
+        model.now += 5
+        await model.step()
+    model.now += 51
+    await model.step()
+    assert model.status.reason == "DeadlineExceeded"
+    model.tick()
+    assert "mnist-worker-1" not in model.pods, "no kubelet would ever end it"
+    assert model.pods["mnist-worker-0"].ended, "while a pod that has a node keeps its log"
+
+
+async def test_a_pod_that_an_earlier_version_stopped_without_a_node_is_removed_too():
+    model = Model(job(cleanPodPolicy="Never", backoffLimit=0))
+    await model.settle()
+    model.end("mnist-worker-0", 1)
+    await model.settle()
+    assert model.status.phase is Phase.FAILED
+    model.change("mnist-worker-1", phase=PodPhase.PENDING, node="", stopping=True, reason="Unschedulable")
+    await model.settle()
+    assert [*model.pods] == ["mnist-worker-0"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlejob.engine.backend import Rejected
-from paddlejob.plan import Create, DeleteJob, Kind, PodPhase, Rejection, Wake, plan
+from paddlejob.plan import Create, DeleteJob, Kind, PodPhase, Rejection, Wake, names, plan
 from paddlejob.plan.rejections import BEING_DELETED, retry_at
 from tests.support.builders import NOON, all_pods, having, job, pod, running, world
 from tests.support.model import Model
@@ -45,19 +45,55 @@ def test_nothing_is_created_before_a_rejection_is_due():
     ]
 
 
-def test_the_newest_rejection_is_the_one_reported():
-    seen = world(rejections=(rejected(message="newer", at=NOON), rejected("mnist-worker-1", "older", at=NOON - 9)))
-    assert "newer" in plan(job(), seen, NOON).status.message
+@pytest.mark.parametrize("newer", ["mnist-worker-0", "mnist-worker-1"])
+def test_the_newest_rejection_is_the_one_reported(newer: str):
+    older = "mnist-worker-1" if newer == "mnist-worker-0" else "mnist-worker-0"
+    found = (rejected(newer, "newer", at=NOON), rejected(older, "older", at=NOON - 9))
+    for order in (found, found[::-1]):
+        assert "newer" in plan(job(), world(rejections=order), NOON).status.message
 
 
-def test_a_rejected_environment_is_held_back_and_the_rest_is_not():
+def test_no_pod_is_woken_while_a_rejected_environment_is_held_back():
     made = job()
     waiting = having(made, plan(made, world(), NOON).status)
     name = "mnist-env-uid-o-1"
-    decided = plan(waiting, world(*all_pods(waiting, PodPhase.WAITING), rejections=(rejected(name),)), NOON + 1)
+    seen = world(*all_pods(waiting, PodPhase.WAITING), rejections=(rejected(name),))
+    decided = plan(waiting, seen, NOON + 1)
     assert not [one for one in decided.actions if isinstance(one, Create) and one.kind is Kind.ENVIRONMENT]
-    assert len([one for one in decided.actions if isinstance(one, Wake)]) == 2
+    assert not [one for one in decided.actions if isinstance(one, Wake)]
     assert decided.wake_at == NOON + 2
+
+
+async def test_a_rejected_environment_causes_no_storm_of_patches():
+    model = Model(job(workers=20))
+    model.rejects[names.environment(model.job, 1)] = Rejected("Forbidden", "exceeded quota: configmaps")
+    await model.step()
+    model.tick()
+    for _ in range(600):
+        await model.step()
+        model.now += 0.1
+    assert not [one for one in model.done if isinstance(one, Wake)], "no pod can start without its environment"
+    assert model.status.reason == "QuotaExceeded"
+    model.rejects.clear()
+    await model.settle()
+    assert model.status.phase == "Running"
+    assert len([one for one in model.done if isinstance(one, Wake)]) == 20
+
+
+def test_a_pod_that_was_just_woken_is_not_woken_again_with_a_new_environment():
+    made = running(job())
+    pods = all_pods(made, PodPhase.WAITING, woken=1, woken_at=NOON - 1)
+    assert not [one for one in plan(made, world(*pods), NOON + 3).actions if isinstance(one, Wake)]
+    restored = world(*pods, environments={1: "uid"})
+    assert not [one for one in plan(made, restored, NOON).actions if isinstance(one, Wake)]
+    assert len([one for one in plan(made, restored, NOON + 3).actions if isinstance(one, Wake)]) == 2
+
+
+def test_a_pod_whose_environment_is_gone_is_not_woken():
+    made = running(job())
+    lost = pod(made, "worker", 0, address="")
+    decided = plan(made, world(lost, pod(made, "worker", 1, PodPhase.WAITING)), NOON)
+    assert not [one for one in decided.actions if isinstance(one, Wake)]
 
 
 def test_actions_other_than_creating_are_held_back_too():

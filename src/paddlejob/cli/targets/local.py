@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from paddlejob.api.types import PaddleJob, Phase
+from paddlejob.api.types import Metadata, PaddleJob, Phase, Spec
 from paddlejob.cli.targets.target import (
     DELETE_TIMEOUT,
     EventView,
@@ -17,8 +17,9 @@ from paddlejob.cli.targets.target import (
     require_unfinished,
 )
 from paddlejob.engine.backend import Key
-from paddlejob.errors import BadInput
+from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.changes import change_spec, mark_for_deletion
+from paddlejob.local.files import DamagedFile
 from paddlejob.local.logs import follow_logs
 from paddlejob.local.records import PodRecord
 from paddlejob.local.runtime.env import kill_leftovers
@@ -28,6 +29,9 @@ INTERRUPTED = (
     "the engine that ran this job was killed, and its processes with it; "
     "run `pdj resume {name}` to continue or `pdj delete {name}` to remove the job"
 )
+
+
+DAMAGED = "Damaged"
 
 
 class LocalTarget:
@@ -60,10 +64,11 @@ class LocalTarget:
         return follow_logs(self.store.folder((namespace, name)), choice)
 
     def delete(self, namespace: str, name: str, wait: bool) -> str:
-        self.job(namespace, name)
         folder = self.store.folder((namespace, name))
+        if not folder.path.exists():
+            self.job(namespace, name)
         if folder.has_runner:
-            mark_for_deletion(folder, time.time())
+            _request_deletion(folder)
         deadline = time.monotonic() + DELETE_TIMEOUT
         while folder.has_runner:
             if not wait:
@@ -78,7 +83,10 @@ class LocalTarget:
 
     def change(self, namespace: str, name: str, **fields: Any) -> None:
         """The engine that runs the job picks up the change; suspend and resume start one if none runs."""
-        require_unfinished(self.job(namespace, name))
+        view = self.job(namespace, name)
+        if view.phase == DAMAGED:
+            raise NotPossible(view.note)
+        require_unfinished(view)
         folder = self.store.folder((namespace, name))
         change_spec(folder, **fields)
         job = folder.job()
@@ -94,8 +102,10 @@ class LocalTarget:
             start_detached(self.store, [(folder, lock)])
 
     def _view(self, folder: JobFolder) -> JobView | None:
-        job = folder.job()
-        document = folder.document()
+        try:
+            job, document = folder.job(), folder.document()
+        except DamagedFile as error:
+            return self._damaged_view(folder, error)
         if job is None or document is None:
             return None
         if not folder.has_runner and job.status.phase is not Phase.COMPLETED:
@@ -114,6 +124,31 @@ class LocalTarget:
             events=[EventView(**event) for event in folder.events()],
             flags=self.flags(job.namespace),
         )
+
+    def _damaged_view(self, folder: JobFolder, error: DamagedFile) -> JobView:
+        """What can be said about a job whose files cannot be read."""
+        namespace, name = folder.key
+        flags = self.flags(namespace)
+        job = PaddleJob(metadata=Metadata(name=name, namespace=namespace), spec=Spec())
+        note = f"{error}; remove the job with `pdj delete {name}{flags}`, or start it again with `pdj run`"
+        document = job.model_dump(mode="json", include={"apiVersion", "kind", "metadata"}, exclude_defaults=True)
+        return JobView(
+            job=job,
+            document={"apiVersion": job.apiVersion, "kind": job.kind, **document, "status": {"message": note}},
+            phase=DAMAGED,
+            note=note,
+            pods=[_pod_view(record, interrupted=not folder.has_runner) for record in folder.pods()],
+            events=[EventView(**event) for event in folder.events()],
+            flags=flags,
+        )
+
+
+def _request_deletion(folder: JobFolder) -> None:
+    """Ask the engine of the job to remove it. Without a document it does the same, so a damaged one is removed."""
+    try:
+        mark_for_deletion(folder, time.time())
+    except DamagedFile as error:
+        error.path.unlink(missing_ok=True)
 
 
 def _without_processes(job: PaddleJob) -> PaddleJob:

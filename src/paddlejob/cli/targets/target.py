@@ -52,7 +52,7 @@ class JobView:
     document: dict[str, Any]
     """The stored object, including its status."""
     phase: str
-    """The phase of the status, or a state that only the target knows: Interrupted, Deleting."""
+    """The phase of the status, or a state that only the target knows: Interrupted, Deleting, Damaged."""
     note: str = ""
     """What the status does not say: the engine was killed, or no operator watches the namespace."""
     pods: list[PodView] = field(default_factory=list)

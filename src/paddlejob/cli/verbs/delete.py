@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from paddlejob.cli.options import Cluster, Context, Namespace
+from paddlejob.cli.options import Cluster, Context, Namespace, check_job_name
 
 
 def command(
@@ -25,5 +25,5 @@ def command(
     from paddlejob.cli.targets.target import choose_target
 
     target = choose_target(cluster, context)
-    for name in names:
+    for name in [check_job_name(name) for name in names]:
         typer.echo(target.delete(namespace or target.default_namespace, name, wait))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Cluster, Context, Format, Output, Python, selects_cluster
+from paddlejob.cli.options import Cluster, Context, Format, Output, Python, check_namespace, selects_cluster
 
 if TYPE_CHECKING:
     from paddlejob.cli.doctor.check import Check
@@ -17,7 +17,14 @@ def command(
     cluster: Cluster = False,
     context: Context = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace to check in the cluster.", metavar="NAMESPACE")
+        str,
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="Namespace to check in the cluster.",
+            metavar="NAMESPACE",
+            callback=check_namespace,
+        ),
     ] = "",
     output: Format = Output.table,
 ) -> None:

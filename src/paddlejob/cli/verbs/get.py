@@ -6,12 +6,19 @@ from typing import Annotated
 
 import typer
 
-from paddlejob.cli.options import Cluster, Context, Format, JobName, Namespace, Output
+from paddlejob.cli.options import Cluster, Context, Format, JobName, Namespace, Output, check_namespace
 
 
 def list_jobs(
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="List only the jobs in this namespace.", metavar="NAMESPACE")
+        str,
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="List only the jobs in this namespace.",
+            metavar="NAMESPACE",
+            callback=check_namespace,
+        ),
     ] = "",
     output: Format = Output.table,
     cluster: Cluster = False,
@@ -36,6 +43,9 @@ def list_jobs(
         typer.echo(f"No jobs found; start one with `{target.start_command}`.", err=True)
     else:
         typer.echo(job_table(views, wide=output is Output.wide))
+    for view in views:
+        if view.phase == "Damaged":
+            typer.echo(f"note: {view.job.name}: {view.note}", err=True)
 
 
 def get(

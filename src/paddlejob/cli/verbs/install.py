@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Context, DryRun, HiddenCluster
+from paddlejob.cli.options import Context, DryRun, HiddenCluster, check_namespace
 
 if TYPE_CHECKING:
     from paddlejob.cli.install.install import Installation
     from paddlejob.cli.targets.cluster import ClusterTarget
 
 OperatorNamespace = Annotated[
-    str, typer.Option("--namespace", "-n", help="Namespace of the operator.", metavar="NAMESPACE")
+    str,
+    typer.Option("--namespace", "-n", help="Namespace of the operator.", metavar="NAMESPACE", callback=check_namespace),
 ]
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paddlejob.cli.options import check_namespace
+
 if TYPE_CHECKING:
     from paddlejob.api.types import PaddleJob
     from paddlejob.plan import Pod
@@ -25,7 +27,8 @@ def plan(
         str, typer.Option(help="Engine: kubernetes, or local for `pdj run`.", metavar="ENGINE")
     ] = "kubernetes",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the job.", metavar="NAMESPACE")
+        str,
+        typer.Option("--namespace", "-n", help="Namespace of the job.", metavar="NAMESPACE", callback=check_namespace),
     ] = "",
 ) -> None:
     """Print the objects and the environment that a job would get, without creating them.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import JobFiles, Python
+from paddlejob.cli.options import JobFiles, Python, check_namespace
 
 if TYPE_CHECKING:
     from paddlejob.cli.run.prepare import Prepared
@@ -35,7 +35,10 @@ def command(
         bool, typer.Option("--overcommit", help="Run even if the jobs request more CPU or memory than available.")
     ] = False,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of jobs that set none.", metavar="NAMESPACE")
+        str,
+        typer.Option(
+            "--namespace", "-n", help="Namespace of jobs that set none.", metavar="NAMESPACE", callback=check_namespace
+        ),
     ] = "",
 ) -> None:
     """Train the jobs in files on this machine, without Kubernetes.
@@ -70,13 +73,18 @@ def command(
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
+    from paddlejob.local.files import DamagedFile
     from paddlejob.local.store import at_rest
 
     notes = []
     for one in prepared:
         name = one.job.name
         folder = store.folder((one.job.namespace, name))
-        previous = folder.job()
+        try:
+            previous = folder.job()
+        except DamagedFile as error:
+            notes.append(f"{error}; {name} starts over")
+            continue
         if previous and not previous.status.finished and (at_rest(previous) or not folder.has_runner):
             notes.append(f"{name} was interrupted and starts over; to continue it instead, use `pdj resume {name}`")
     return notes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Context, DryRun, JobFiles
+from paddlejob.cli.options import Context, DryRun, JobFiles, check_namespace
 
 if TYPE_CHECKING:
     from paddlejob.cli.submit.submission import Submission
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 def command(
     files: JobFiles,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of objects that set none.", metavar="NAMESPACE")
+        str,
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="Namespace of objects that set none.",
+            metavar="NAMESPACE",
+            callback=check_namespace,
+        ),
     ] = "",
     context: Context = "",
     dry_run: DryRun = False,

@@ -9,7 +9,8 @@ from collections import Counter
 from typing import Any
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.local.files import read_json, write_json
+from paddlejob.local.files import read_if_intact as read_json
+from paddlejob.local.files import write_json
 from paddlejob.local.machine.resources import GPU, Machine, format_quantity, of_job, of_pod
 from paddlejob.local.store import JobFolder, Store
 from paddlejob.locks import locked

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shlex
 from pathlib import Path
 
 from paddlejob import contract
+from paddlejob.local.files import replace_file
 from paddlejob.local.options import RunOptions
 from paddlejob.local.sandbox.proc import kill_with_variable
 from paddlejob.local.store import JobFolder, Store
@@ -16,30 +19,40 @@ OURS = {value for name, value in vars(contract).items() if name.startswith("ENV_
 
 
 def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
-    """The user's own, without variables of another job; `python` and `python3` both run the user's interpreter."""
+    """The user's own, without variables of another job; `python` and `python3` are the user's interpreter."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if name not in OURS and not name.startswith("PADDLE_") and name != MARK
     }
-    own = Path(options.interpreter).parent
-    found = [str(own), kept.get("PATH", os.defpath)]
-    if not all((own / name).exists() for name in ("python", "python3")):
-        found.insert(0, str(_both_names(options.interpreter, store)))
-    return {"PYTHONUNBUFFERED": "1", **kept, "PATH": os.pathsep.join(found)}
+    folders = [str(_interpreter_folder(options.interpreter, store)), str(Path(options.interpreter).parent)]
+    path = os.pathsep.join([*folders, kept.get("PATH", os.defpath)])
+    return {"PYTHONUNBUFFERED": "1", **kept, "PATH": path}
 
 
-def _both_names(interpreter: str, store: Store) -> Path:
-    """A directory with both names, for an interpreter that has only one of them next to it."""
-    folder = store.root / "bin"
+def _interpreter_folder(interpreter: str, store: Store) -> Path:
+    """A directory in which `python` and `python3` are this interpreter; each interpreter has one of its own.
+
+    They are scripts because a link would hide the virtual environment. Containers execute them at any time, so a file
+    that is there is never written to, and a damaged one is replaced: a shell takes an empty file for a program that
+    succeeds.
+    """
+    script = f'#!/bin/sh\nexec {shlex.quote(interpreter)} "$@"\n'.encode()
+    folder = store.root / "interpreters" / hashlib.sha256(script).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("python", "python3"):
-        script = folder / name
-        script.write_text(f'#!/bin/sh\nexec "{interpreter}" "$@"\n')
-        script.chmod(0o755)
+        if not _contains(folder / name, script):
+            replace_file(folder / name, script, mode=0o755)
     return folder
+
+
+def _contains(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except FileNotFoundError:
+        return False
 
 
 def kill_leftovers(folder: JobFolder) -> None:
     """Kill what a killed engine may have left running where there are no PID namespaces."""
-    kill_with_variable({f"{MARK}={record.uid}".encode() for record in folder.pods()})
+    kill_with_variable({f"{MARK}={uid}".encode() for uid in folder.pod_uids()})

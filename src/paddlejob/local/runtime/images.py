@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +43,21 @@ _JOB_TRAINER = Image(
     cwd="/",
     files={f"/root/{name}": EXAMPLES / "k8s_train" / name for name in ("start.sh", "start_paddle.py")},
 )
+_OF_THE_DOCUMENTS = "registry.baidubce.com/paddle-operator"
 BUNDLED = {
-    "demo-wide-and-deep": _bundled("wide_and_deep", entrypoint=_TRAIN),
-    "demo-resnet": _bundled("resnet", cmd=LAUNCHED),
-    "deepfm": _bundled("wide_and_deep", entrypoint=("python3", "deepfm.py")),
-    "mnist": _bundled("mnist", entrypoint=_TRAIN),
-    "checkpoint": _bundled("checkpoint", entrypoint=_TRAIN),
-    "heter": _bundled("heter", entrypoint=_TRAIN),
-    "paddle-ubuntu": Image(None),
-    "paddle-tutorial:k8s_data": _bundled("k8s_data", cmd=("python3", "get_data.py")),
-    "paddle-tutorial:k8s_train": _JOB_TRAINER,
-    "paddle:mypaddle": _JOB_TRAINER,
+    f"{_OF_THE_DOCUMENTS}/demo-wide-and-deep:v1": _bundled("wide_and_deep", entrypoint=_TRAIN),
+    f"{_OF_THE_DOCUMENTS}/demo-resnet:v1": _bundled("resnet", cmd=LAUNCHED),
+    f"{_OF_THE_DOCUMENTS}/paddle-ubuntu:2.0.0-18.04": Image(None),
+    "paddlejob/deepfm:v1": _bundled("wide_and_deep", entrypoint=("python3", "deepfm.py")),
+    "paddlejob/mnist:v1": _bundled("mnist", entrypoint=_TRAIN),
+    "paddlejob/checkpoint:v1": _bundled("checkpoint", entrypoint=_TRAIN),
+    "paddlejob/heter:v1": _bundled("heter", entrypoint=_TRAIN),
+    "paddlepaddle/paddle-tutorial:k8s_data": _bundled("k8s_data", cmd=("python3", "get_data.py")),
+    "paddlepaddle/paddle-tutorial:k8s_train": _JOB_TRAINER,
+    "[YOUR_REPO]/paddle:mypaddle": _JOB_TRAINER,
+    "example/paddle:mypaddle": _JOB_TRAINER,
 }
-"""By the last part of the name, whatever the registry; with its tag where images differ by tag."""
+"""The images of the documents and of our examples, by their full names: a user's image may end in the same word."""
 
 
 def find_image(name: str, options: RunOptions) -> Image:
@@ -63,12 +65,22 @@ def find_image(name: str, options: RunOptions) -> Image:
     for spelling in spellings(name):
         if spelling in options.images:
             return _own(name, options.images[spelling])
-    known = BUNDLED.get(name.rpartition("/")[2]) or BUNDLED.get(_short(name))
+    known = BUNDLED.get(name.removeprefix("docker.io/"))
     if known and (known.directory is None or known.directory.is_dir()):
-        return known
+        return replace(known, note=_bundled_note(name, known))
     folder = Path(options.folder or ".").absolute()
     note = f"Image {name} is not used locally; running the code in {folder}."
     return Image(folder, note=f"{note} Choose another with --image {name}=DIR.")
+
+
+def _bundled_note(name: str, image: Image) -> str:
+    """Which program of ours runs, because its results are easily taken for those of the user's own code."""
+    if image.directory is None and not image.files:
+        return ""
+    program = f"example {image.directory.name}" if image.directory else f"program {', '.join(image.files)}"
+    return (
+        f"Image {name} is not used locally; running the bundled {program}. Run your own code with --image {name}=DIR."
+    )
 
 
 def spellings(name: str) -> tuple[str, ...]:

@@ -47,11 +47,11 @@ class PodRuntime:
     ) -> ProcessSpec:
         """`shared` are ConfigMaps of the engine; `peers` are pods that can be reached by name."""
         hosts = {f"{peer.name}.{pod.key[0]}.svc": peer.address for peer in peers}
-        mounts = volumes.mounts_of(container, pod.sources, self.options.host_paths) if self._isolated else []
+        given = environment(container, self._facts(pod, shared))
+        mounts = volumes.mounts_of(container, pod.sources, self.options.host_paths, given) if self._isolated else []
         if self._isolated and hosts:
             mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
             hosts = {}
-        given = environment(container, self._facts(pod, shared))
         variables = {name: _resolved(value, hosts) for name, value in given.items()}
         base = base_environment(self.options, self._store) | ({} if pod.gpus is None else {GPUS: ",".join(pod.gpus)})
         log = self.log(pod, container)
@@ -85,7 +85,7 @@ class PodRuntime:
         """The container's, else the image's; the image's directory is also mounted at its path in the image."""
         image = find_image(container.get("image") or "", self.options)
         if self._isolated:
-            mounts += [{"target": path, "source": str(source)} for path, source in image.files.items()]
+            mounts += [{"target": path, "source": str(source), "image": True} for path, source in image.files.items()]
         if image.cwd:
             return container.get("workingDir") or image.cwd
         directory = image.directory

@@ -72,7 +72,7 @@ class Processes:
         self._request(asdict(spec))
 
     def terminate(self, name: str) -> None:
-        """Send SIGTERM to all processes of a container."""
+        """Send SIGTERM to the main process of a container."""
         self._request({"id": name, "kill": False})
 
     def kill(self, name: str) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddlejob.errors import NotPossible
+from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.container import PodFacts, config_maps, field_value, secrets
+from paddlejob.local.runtime.container import PodFacts, config_maps, expand, field_value, secrets
 from paddlejob.local.sandbox.mounts import Mount
-from paddlejob.local.store import Store
+from paddlejob.local.store import Store, file_name
 
 SHARED_MEMORY = "/dev/shm"
 Manifest = dict[str, Any]
@@ -21,11 +22,13 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """Where the files of a volume are. Without a path it is memory."""
+    """Where the files of a volume are."""
 
-    path: Path | None = None
+    path: Path
     files: dict[str, str] | None = None
     """Written into the directory before a pod starts."""
+    memory: bool = False
+    """A file system in memory is mounted there for the containers of the pod."""
     size: int = 0
     note: str = ""
     readonly: bool = False
@@ -33,11 +36,11 @@ class Source:
 
 def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions, store: Store) -> Source:
     """`own` is the directory of this pod alone. Nothing is created yet."""
-    name = volume["name"]
+    name = _component(volume["name"])
     match {key: value for key, value in volume.items() if key != "name" and value is not None}:
         case {"emptyDir": empty}:
             if empty.get("medium") == "Memory":
-                return Source(size=int(parse_quantity(empty.get("sizeLimit") or 0)))
+                return Source(own / name, memory=True, size=int(parse_quantity(empty.get("sizeLimit") or 0)))
             return Source(own / name)
         case {"hostPath": {"path": path}}:
             return _host_path(path, options, store)
@@ -61,7 +64,24 @@ def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions
             )
 
 
+def _component(name: str) -> str:
+    """The name of a volume or claim, if it can be that of a directory."""
+    try:
+        return file_name(name)
+    except BadInput as error:
+        raise NotPossible(f"volume {error}") from None
+
+
+def _relative(path: str, what: str) -> str:
+    """A path inside a volume, by Kubernetes' rules."""
+    if not path or Path(path).is_absolute() or ".." in Path(path).parts:
+        raise NotPossible(f"{what} {path}: leads out of the volume; use a relative path without '..'")
+    return path
+
+
 def _host_path(path: str, options: RunOptions, store: Store) -> Source:
+    if ".." in Path(path).parts:
+        raise NotPossible(f"volume with hostPath {path}: the path contains '..'; write it without")
     for prefix, directory in options.host_paths.items():
         if Path(path).is_relative_to(prefix):
             return Source(Path(directory) / Path(path).relative_to(prefix))
@@ -87,7 +107,7 @@ def _claim(claim: str, namespace: str, options: RunOptions, store: Store) -> Sou
     volume = options.object("PersistentVolume", document["spec"].get("volumeName") or "")
     if volume and "hostPath" in volume["spec"]:
         return _host_path(volume["spec"]["hostPath"]["path"], options, store)
-    kept = store.claim(namespace, claim)
+    kept = store.claim(namespace, _component(claim))
     return Source(kept, note=f"Claim {claim} is stored in {kept}. Choose another directory with --volume {claim}=DIR.")
 
 
@@ -110,40 +130,68 @@ def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -
             return {}
         raise NotPossible(f"{kind} {reference['name']} does not exist; add it to the file of the job")
     items = reference.get("items")
-    return {one["path"]: found[one["key"]] for one in items} if items else found
+    files = {one["path"]: found[one["key"]] for one in items} if items else found
+    return {_relative(path, f"volume with {kind} {reference['name']}: file"): text for path, text in files.items()}
 
 
 def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
     """Create the directory of a volume and the files in it."""
-    if source.path is None:
-        return
     if not source.path.exists():
         source.path.mkdir(parents=True, exist_ok=True)
     files = source.files
     if "downwardAPI" in volume:
         items = volume["downwardAPI"].get("items") or []
-        files = {one["path"]: field_value(one["fieldRef"]["fieldPath"], facts) for one in items if "fieldRef" in one}
+        files = {
+            _relative(one["path"], "downwardAPI: file"): field_value(one["fieldRef"]["fieldPath"], facts)
+            for one in items
+            if "fieldRef" in one
+        }
     for name, text in (files or {}).items():
         file = source.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
 
-def mounts_of(container: Manifest, sources: dict[str, Source], host_paths: Mapping[str, str]) -> list[Mount]:
+def mounts_of(
+    container: Manifest, sources: dict[str, Source], host_paths: Mapping[str, str], variables: Mapping[str, str]
+) -> list[Mount]:
     """`host_paths` are paths of this machine and the directories to mount there; volumes are mounted over them."""
     found: list[Mount] = [{"target": path, "source": directory} for path, directory in host_paths.items()]
     for one in container.get("volumeMounts") or []:
         source = sources[one["name"]]
-        mount: Mount = {"target": one["mountPath"], "readonly": bool(one.get("readOnly")) or source.readonly}
-        if source.path:
-            path = source.path / one["subPath"] if one.get("subPath") else source.path
-            if not path.exists():
-                path.mkdir(parents=True, exist_ok=True)
-            mount["source"] = str(path.absolute())
-        elif source.size:
-            mount["size"] = source.size
+        path = source.path / _sub_path(one, variables)
+        mount: Mount = {
+            "target": one["mountPath"],
+            "source": str(path.absolute()),
+            "readonly": bool(one.get("readOnly")) or source.readonly,
+        }
+        if source.memory:
+            mount["memory"] = str(source.path.absolute())
+            if source.size:
+                mount["size"] = source.size
+        else:
+            _create_part(path, source.path)
         found.append(mount)
     return found
+
+
+def _sub_path(mount: Manifest, variables: Mapping[str, str]) -> str:
+    """The part of a volume that is mounted; empty for all of it."""
+    expression = mount.get("subPathExpr")
+    if not expression:
+        return _relative(mount["subPath"], "subPath") if mount.get("subPath") else ""
+    path = expand(expression, variables)
+    if unknown := re.search(r"\$\(([^)]+)\)", path):
+        raise NotPossible(f"subPathExpr {expression}: the container has no variable {unknown[1]}; add it to env")
+    return _relative(path, "subPathExpr")
+
+
+def _create_part(path: Path, volume: Path) -> None:
+    """Programs write to the volume, so it may contain links."""
+    if not path.resolve().is_relative_to(volume.resolve()):
+        raise NotPossible(f"subPath {path.relative_to(volume)} leads out of the volume; remove the link in {volume}")
+    if not path.exists():
+        path.mkdir(parents=True, exist_ok=True)
 
 
 def copy_image(directory: Path, own: Path) -> Path:

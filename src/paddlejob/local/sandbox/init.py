@@ -57,10 +57,11 @@ class _Init:
             arrange(self._spec["mounts"], Path(self._spec["stage"]))
         else:
             kernel.adopt_orphans()
-        signal.signal(signal.SIGTERM, lambda *_: self._signal_all(signal.SIGTERM))
-        signal.signal(KILL_ALL, lambda *_: self._signal_all(signal.SIGKILL))
         before = out_of_memory_kills()
         main = self._start()
+        # The program alone decides how its children end: a checkpoint may need them.
+        signal.signal(signal.SIGTERM, lambda *_: _kill(main, signal.SIGTERM))
+        signal.signal(KILL_ALL, lambda *_: self._kill_all())
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         code = _reap_until(main)
         oom = code == 128 + signal.SIGKILL and out_of_memory_kills() > before
@@ -83,16 +84,16 @@ class _Init:
         _send(self._report, {"started": self._pid})
         return child
 
-    def _signal_all(self, number: int) -> None:
+    def _kill_all(self) -> None:
         if self._isolated:
-            _kill(-1, number)
+            _kill(-1, signal.SIGKILL)
             return
         for pid in descendants(os.getpid()):
-            _kill(pid, number)
+            _kill(pid, signal.SIGKILL)
 
     def _end_leftovers(self) -> None:
         while True:
-            self._signal_all(signal.SIGKILL)
+            self._kill_all()
             try:
                 os.waitpid(-1, 0)
             except ChildProcessError:

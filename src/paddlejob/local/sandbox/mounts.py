@@ -1,12 +1,14 @@
 """The file tree of one container, in its own mount namespace: volumes at the paths where the template mounts them.
 
-Nothing is left on the host: where a mount point does not exist, a copy of its parent's entries is mounted from memory
-over the parent, and the mount point is created in that.
+A mount point that does not exist is created, as container engines do: what the program writes beside it is kept. Where
+it cannot be created, and in the root directory, a copy of the directory's entries is mounted from memory over it. The
+copy is read-only, because what is written to it would be lost.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -16,39 +18,75 @@ ROOT = Path("/")
 
 
 class Mount(TypedDict):
-    """A bind mount of a directory or file; without `source`, an empty file system in memory."""
+    """A bind mount of a directory or file."""
 
     target: str
-    source: NotRequired[str]
+    source: str
     readonly: NotRequired[bool]
+    memory: NotRequired[str]
+    """The directory of a volume in memory, in which the source is."""
     size: NotRequired[int]
+    """The size of that volume, if it is limited."""
+    image: NotRequired[bool]
+    """A file of the image. Its mount point is never created on the host."""
+
+
+def mount_memory(mounts: list[Mount], mounted: set[str]) -> None:
+    """Mount volumes in memory that are not mounted yet, where all containers of a pod find them.
+
+    A volume is released when the directory of its pod is removed: the kernel then detaches the mount.
+    """
+    for mount in mounts:
+        path = mount.get("memory")
+        if path and path not in mounted:
+            size = f",size={mount['size']}" if "size" in mount else ""
+            kernel.mount("paddlejob", path, "tmpfs", options=f"mode=1777{size}")
+            mounted.add(path)
 
 
 def arrange(mounts: list[Mount], stage: Path) -> None:
     """Mount all, parents first. `stage` is an empty directory used as a temporary mount point."""
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
-    ours: set[Path] = set()
+    mirrors: dict[Path, bool] = {}
     for mount in sorted(mounts, key=lambda one: one["target"].count("/")):
         target = Path(os.path.normpath(mount["target"]))
+        if "memory" in mount:
+            _create_in_memory(Path(mount["source"]), Path(mount["memory"]))
         if not target.exists():
-            _make_mount_point(mount, target, stage, ours)
+            _make_mount_point(mount, target, stage, mirrors)
         _mount(mount, target)
-        ours.add(target)
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+    for mirror in (directory for directory, readonly in mirrors.items() if readonly):
+        kernel.mount("none", str(mirror), flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY)
 
 
-def _make_mount_point(mount: Mount, target: Path, stage: Path, ours: set[Path]) -> None:
-    """Create it in a mirror of the nearest directory, or in a volume that is mounted above."""
+def _create_in_memory(source: Path, volume: Path) -> None:
+    """The part of a volume that subPath names. Other containers of the pod write to it, so it may contain links."""
+    if not Path(os.path.realpath(source)).is_relative_to(os.path.realpath(volume)):
+        raise RuntimeError(f"subPath {source.relative_to(volume)} leads out of the volume; remove the link in it")
+    source.mkdir(parents=True, exist_ok=True)
+
+
+def _make_mount_point(mount: Mount, target: Path, stage: Path, mirrors: dict[Path, bool]) -> None:
+    """Create it in the nearest directory, or in a copy of that; by `mirrors` whether each copy is read-only."""
     above = next(parent for parent in target.parents if parent.is_dir())
-    if above not in ours and not any(one in above.parents for one in ours - {ROOT}):
+    image = mount.get("image", False)
+    if above in mirrors or (above != ROOT and not image):
+        with suppress(OSError):
+            _create_mount_point(mount, target)
+            return
+    if above not in mirrors:
         _mirror(above, stage)
-        ours.add(above)
-    source = mount.get("source")
-    if source and not Path(source).is_dir():
+    mirrors[above] = mirrors.get(above, True) and not image
+    _create_mount_point(mount, target)
+
+
+def _create_mount_point(mount: Mount, target: Path) -> None:
+    if Path(mount["source"]).is_dir():
+        target.mkdir(parents=True, exist_ok=True)
+    else:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.touch()
-    else:
-        target.mkdir(parents=True, exist_ok=True)
 
 
 def _mirror(directory: Path, stage: Path) -> None:
@@ -56,7 +94,8 @@ def _mirror(directory: Path, stage: Path) -> None:
     kernel.mount("paddlejob", str(stage), "tmpfs", options="mode=755")
     kernel.mount("none", str(stage), flags=kernel.MS_UNBINDABLE)
     for entry in sorted(directory.iterdir()):
-        _bind_entry(entry, stage / entry.name)
+        with suppress(FileNotFoundError):  # it was removed meanwhile
+            _bind_entry(entry, stage / entry.name)
     kernel.mount("none", str(stage), flags=kernel.MS_PRIVATE)
     if directory == ROOT:
         os.chdir(stage)
@@ -80,12 +119,7 @@ def _bind_entry(entry: Path, target: Path) -> None:
 
 
 def _mount(mount: Mount, target: Path) -> None:
-    source = mount.get("source")
-    if source is None:
-        size = f",size={mount['size']}" if "size" in mount else ""
-        kernel.mount("paddlejob", str(target), "tmpfs", options=f"mode=1777{size}")
-        return
-    kernel.mount(source, str(target), flags=kernel.MS_BIND | kernel.MS_REC)
+    kernel.mount(mount["source"], str(target), flags=kernel.MS_BIND | kernel.MS_REC)
     if mount.get("readonly"):
         # Flags of the file system must be repeated: removing one needs privileges that we may not have.
         kept = os.statvfs(target).f_flag & (kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from paddlejob.local.sandbox import kernel
 from paddlejob.local.sandbox.init import KILL_ALL, SIGNALS, become_init
+from paddlejob.local.sandbox.mounts import mount_memory
 
 SWITCH = "PADDLEJOB_NAMESPACES"
 """Set to 0, it runs containers without namespaces of their own."""
@@ -28,6 +29,7 @@ class Supervisor:
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if self._isolated else -1
         self._watch = selectors.DefaultSelector()
         self._inits: dict[str, int] = {}
+        self._memory: set[str] = set()
         self._unread = b""
         self._report({"isolated": self._isolated, "why": why_not})
 
@@ -62,6 +64,12 @@ class Supervisor:
 
     def _start(self, spec: dict[str, Any]) -> None:
         """Signals are blocked until the first process can handle them: process 1 would ignore them."""
+        try:
+            mount_memory(spec["mounts"], self._memory)
+        except OSError as error:
+            self._report({"id": spec["id"], "failed": str(error.strerror)})
+            self._report({"id": spec["id"], "gone": True})
+            return
         back, report = os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         if self._isolated:
@@ -165,11 +173,18 @@ def _enter_pid_namespace() -> None:
     kernel.die_with_parent(signal.SIGKILL)
 
 
+def _enter_mount_namespace() -> None:
+    """For volumes in memory, which all containers of a pod share and the host does not see."""
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_SLAVE)
+
+
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     isolated, why_not = isolation()
     if isolated:
         _enter_pid_namespace()
+        _enter_mount_namespace()
     supervisor = Supervisor(isolated, why_not)
     try:
         supervisor.serve()

@@ -18,13 +18,18 @@ NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 Manifest = dict[str, Any]
 
 
-def pod_manifest(job: PaddleJob, role: Role, index: int, attempt: int, build: str, group: str = "") -> Manifest:
+def pod_manifest(
+    job: PaddleJob, role: Role, index: int, attempt: int, build: str, group: str = "", replacement: int = 0
+) -> Manifest:
     template = copy.deepcopy(job.spec.roles[role].template)
     spec: Manifest = template["spec"]
     given = template.get("metadata") or {}
     marked = {**(given.get("labels") or {}), **labels(job, role, index), contract.LABEL_ATTEMPT: str(attempt)}
     annotations = {**(given.get("annotations") or {}), contract.ANNOTATION_BUILD: build}
     annotations.pop(contract.ANNOTATION_WAKE, None)
+    annotations.pop(contract.ANNOTATION_REPLACEMENT, None)
+    if replacement:
+        annotations[contract.ANNOTATION_REPLACEMENT] = str(replacement)
     spec["restartPolicy"] = "Never"
     for container in spec["containers"]:
         container.pop("restartPolicy", None)

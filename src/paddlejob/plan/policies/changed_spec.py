@@ -16,7 +16,9 @@ from paddlejob.plan.snapshot import Snapshot
 
 
 def rebuild_changed(s: Snapshot) -> Plan | None:
-    if all(is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()}) or not _changed(s):
+    scaled = s.workers_built not in (0, s.job.spec.roles[Role.WORKER].replicas)
+    built = all(is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()})
+    if not scaled and (built or not _changed(s)):
         return None
     cause = Cause("SpecChanged", "the number of workers or a template was changed; rebuilding the pods")
     return rebuild(s, cause, because="the spec was changed", delay=0)

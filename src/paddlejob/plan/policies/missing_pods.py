@@ -9,7 +9,7 @@ from paddlejob.plan.objects import network
 from paddlejob.plan.objects.build_mark import build_mark
 from paddlejob.plan.objects.pod import overridden, pod_manifest
 from paddlejob.plan.objects.pod_group import group_in_use
-from paddlejob.plan.policies.release import release_at
+from paddlejob.plan.policies.release import half_created_until
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 
@@ -22,7 +22,7 @@ def fill_missing(s: Snapshot) -> Plan | None:
     reason, message = rejections.describe(newest) if newest else ("PodsNotReady", "creating pods")
     status = reported(s, s.waiting_phase, reason, message)
     if newest and not rejections.is_due(newest, s.world, s.now):
-        return Plan(status, (), times.earliest(rejections.retry_at(newest, s.world), release_at(s)))
+        return Plan(status, (), times.earliest(rejections.retry_at(newest, s.world), half_created_until(s)))
     return Plan(status, (*missing_services(s), *_create_pods(s), *_warn_overridden(s)))
 
 
@@ -43,7 +43,15 @@ def _create_pods(s: Snapshot) -> list[Action]:
         Create(
             Kind.POD,
             names.pod(s.job, role, index),
-            pod_manifest(s.job, role, index, s.status.attempt, mark, group.name if group else ""),
+            pod_manifest(
+                s.job,
+                role,
+                index,
+                s.status.attempt,
+                mark,
+                group=group.name if group else "",
+                replacement=s.replaced.get((role, index), 0),
+            ),
         )
         for role, index in s.missing
     ]

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import names, reasons, rejections
+from paddlejob.plan import names, reasons, rejections, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.objects import environment
-from paddlejob.plan.policies.release import release_at
-from paddlejob.plan.policies.training import WAKE_AGAIN, watch_training
+from paddlejob.plan.policies.release import half_placed_until
+from paddlejob.plan.policies.startup_deadline import startup_deadline
+from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken, watch_training
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
@@ -37,9 +38,9 @@ def _is_ready(pod: Pod) -> bool:
 
 def _hold(s: Snapshot) -> Plan:
     pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
+    wake_at = times.earliest(half_placed_until(s), startup_deadline(s))
     reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
-    unplaced = any(pod.reason == "Unschedulable" for pod in s.current.values())
-    return Plan(reported(s, s.waiting_phase, reason, message), (), release_at(s) if unplaced else None)
+    return Plan(reported(s, s.waiting_phase, reason, message), (), wake_at)
 
 
 def _restore(s: Snapshot, pods: list[Pod]) -> Plan:
@@ -64,7 +65,9 @@ def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
     reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")
     status = reported(s, Phase.STARTING, reason, message, publishedAttempt=attempt, nextRestartTime="")
     create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, variables))
-    wakes = [Wake(pod, 1, s.now) for pod in pods if pod.phase is PodPhase.WAITING]
+    # A rejected environment is created again when that is due; before that, no pod can start.
+    can_start = rejection is None or rejections.is_due(rejection, s.world, s.now)
+    wakes = [Wake(pod, 1, s.now) for pod in pods if can_start and may_be_woken(pod, s.now)]
     return Plan(status, (create, *wakes, *_warn_ipv6(variables)), s.now + WAKE_AGAIN)
 
 

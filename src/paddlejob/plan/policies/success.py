@@ -1,4 +1,7 @@
-"""A job is complete when every worker has succeeded; servers do not count."""
+"""A job is complete when every worker has succeeded; servers do not count.
+
+Workers that a scaled-down job no longer wants count as long as it was not rebuilt: they train a part of the data.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from paddlejob.plan.snapshot import Snapshot
 
 
 def settle_success(s: Snapshot) -> Plan | None:
-    workers = s.job.spec.roles[Role.WORKER].replicas
-    if len([index for index in s.succeeded_workers if index < workers]) < workers:
+    workers = max(s.job.spec.roles[Role.WORKER].replicas, s.workers_built)
+    if not s.succeeded_workers.issuperset(range(workers)):
         return None
     message = f"all {workers} workers succeeded" if workers > 1 else "the worker succeeded"
     status = reported(s, Phase.COMPLETED, "Completed", message, completionTime=times.format(s.now))

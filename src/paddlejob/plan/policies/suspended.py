@@ -27,6 +27,7 @@ def hold_suspended(s: Snapshot) -> Plan | None:
         attempt=max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
         startTime="",
         nextRestartTime="",
+        replacements="",
         worker=s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
     )
     return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", MESSAGE)))

@@ -7,7 +7,7 @@ from paddlejob.plan import reasons, times
 from paddlejob.plan.actions import Plan, Wake
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
-from paddlejob.plan.world import PodPhase
+from paddlejob.plan.world import Pod, PodPhase
 
 WAKE_AGAIN = 3.0
 MOST_WAKES = 2
@@ -17,15 +17,22 @@ def watch_training(s: Snapshot) -> Plan:
     pods = s.current.values()
     unfinished = [pod for pod in pods if not pod.ended]
     if all(pod.phase is PodPhase.RUNNING for pod in unfinished):
-        return Plan(reported(s, Phase.RUNNING, "Running", _progress(s)))
+        reason, message = ("ScaleRejected", s.scale_rejected) if s.scale_rejected else ("Running", _progress(s))
+        return Plan(reported(s, Phase.RUNNING, reason, message))
     phase = s.status.phase if s.status.phase is Phase.RUNNING else Phase.STARTING
     started = sum(pod.phase is PodPhase.RUNNING for pod in pods)
     reason, message = reasons.waiting(s) or ("Starting", f"{started} of {len(s.slots)} pods are running")
-    waiting = [pod for pod in unfinished if pod.phase is PodPhase.WAITING and pod.woken < MOST_WAKES]
-    due = [pod for pod in waiting if s.now >= pod.woken_at + WAKE_AGAIN]
+    can_start = s.status.attempt in s.world.environments
+    waiting = [pod for pod in unfinished if can_start and pod.phase is PodPhase.WAITING and pod.woken < MOST_WAKES]
+    due = [pod for pod in waiting if may_be_woken(pod, s.now)]
     wakes = tuple(Wake(pod, pod.woken + 1, s.now) for pod in due)
     wake_at = times.earliest(*(max(pod.woken_at, s.now if pod in due else 0) + WAKE_AGAIN for pod in waiting))
     return Plan(reported(s, phase, reason, message), wakes, wake_at)
+
+
+def may_be_woken(pod: Pod, now: float) -> bool:
+    """Each wake patches the pod, so there is at most one in WAKE_AGAIN seconds."""
+    return pod.phase is PodPhase.WAITING and now >= pod.woken_at + WAKE_AGAIN
 
 
 def _progress(s: Snapshot) -> str:

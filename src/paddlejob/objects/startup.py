@@ -1,0 +1,44 @@
+"""How far a pod has come before its training container: its placement and its init containers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paddlejob.kube.resource import Object
+from paddlejob.plan.times import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """The fields are those of `plan.Pod`."""
+
+    scheduling_since: float
+    nominated: bool
+    initializing: bool
+    init_ended: float
+    init_failed: bool
+
+
+def startup(pod: Object) -> Startup:
+    status: Object = pod.get("status") or {}
+    scheduled: Object = next((one for one in status.get("conditions") or [] if one["type"] == "PodScheduled"), {})
+    states = _init_states(pod["spec"], status)
+    ended = [state["terminated"] for state in states if "terminated" in state]
+    return Startup(
+        scheduling_since=_moment(scheduled.get("lastTransitionTime")),
+        nominated=bool(status.get("nominatedNodeName")) and not pod["spec"].get("nodeName"),
+        initializing=any("running" in state for state in states),
+        init_ended=max((_moment(one.get("finishedAt")) for one in ended), default=0.0),
+        init_failed=any(one.get("exitCode") for one in ended),
+    )
+
+
+def _init_states(spec: Object, status: Object) -> list[Object]:
+    """A sidecar is an init container that never ends, so it says nothing about the startup."""
+    sidecars = {one["name"] for one in spec.get("initContainers") or [] if one.get("restartPolicy") == "Always"}
+    found = status.get("initContainerStatuses") or []
+    return [one.get("state") or {} for one in found if one["name"] not in sidecars]
+
+
+def _moment(text: str | None) -> float:
+    return parse(text) if text else 0.0

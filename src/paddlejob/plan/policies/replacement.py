@@ -1,0 +1,57 @@
+"""Before training begins, a pod that its node rejected, or whose init container failed, is replaced alone.
+
+Nothing is lost by that. A pod that was replaced too often costs what it would cost during training: a disruption, or a
+restart if it was an init container.
+"""
+
+from __future__ import annotations
+
+from paddlejob.plan import times
+from paddlejob.plan.actions import Plan
+from paddlejob.plan.causes import Cause
+from paddlejob.plan.replace import can_replace, replace, times_replaced
+from paddlejob.plan.report import reported
+from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import Pod, PodPhase
+
+MOST_TIMES = 3
+FIRST_DELAY = 2.0
+
+
+def replace_rejected(s: Snapshot) -> Plan | None:
+    if s.published:
+        return None
+    failed = [pod for pod in s.current.values() if _never_started(pod)]
+    if not failed or not can_replace(s, failed, MOST_TIMES):
+        return None
+    due = [pod for pod in failed if not pod.deleting and s.now >= _due(s, pod)]
+    if due:
+        return replace(s, due, _cause(s, due))
+    phase, wake_at = s.waiting_phase, times.earliest(*(_due(s, pod) for pod in failed if not pod.deleting))
+    return Plan(reported(s, phase, s.status.reason, s.status.message), (), wake_at)
+
+
+def _never_started(pod: Pod) -> bool:
+    return pod.phase is PodPhase.FAILED and (pod.disrupted or pod.init_failed)
+
+
+def _due(s: Snapshot, pod: Pod) -> float:
+    """At once, then 4 and 8 seconds after the pod was created: a broken node rejects pods in no time."""
+    count = times_replaced(s, pod)
+    return pod.created + (FIRST_DELAY * 2.0**count if count else 0.0)
+
+
+def _cause(s: Snapshot, pods: list[Pod]) -> Cause:
+    pod = pods[0]
+    others = f" ({len(pods) - 1} more)" if len(pods) > 1 else ""
+    count = f"replacing the pod, time {times_replaced(s, pod) + 1} of {MOST_TIMES}{others}"
+    if pod.init_failed and not pod.disrupted:
+        output = f"\n{pod.message}" if pod.message else ""
+        return Cause(
+            "InitContainerFailed",
+            f"an init container of {pod.name} failed with exit status {pod.exit_code}; {count}; see its log{output}",
+        )
+    return Cause(
+        "PodRejected",
+        f"{pod.name} could not start on node {pod.node} ({pod.reason or 'no reason given'}); {count}: {pod.message}",
+    )

@@ -1,0 +1,127 @@
+"""One damaged file never makes other jobs unusable, and a damaged job can be listed, deleted and run again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paddlejob.cli.targets.local import LocalTarget
+from paddlejob.cli.targets.target import LogChoice
+from paddlejob.errors import NotPossible
+from paddlejob.local.machine.reservations import Reservations
+from paddlejob.local.machine.resources import Machine
+from paddlejob.local.options import RunOptions
+from paddlejob.local.store import JobFolder, Store
+from paddlejob.locks import ProcessLock
+from tests.support.builders import NOON, document, template
+
+DAMAGE = {
+    "status.json": [b"", b"{", b"\0" * 4096, b"[1]", b'{"phase": "Dancing"}', b"\xff\xfe"],
+    "job.json": [b"", b"{}", b"null", b"[]", b'{"metadata": 3}', b'{"metadata": {"name": "mnist"}}', b"\0\0"],
+    "run.json": [b"", b"[]", b'{"folder": 1, "surprise": 2}'],
+    "pods.json": [b"", b"garbage", b"{}", b'[{"name": "x"}, 3]', b"\0"],
+    "events.jsonl": [
+        b'{"reason": "torn',
+        b'{"a": 1}}\n{"time"',
+        b'{"unknown": 1}\n',
+        b"3\n}\n",
+        b"\xff}\n",
+        b"\0\0}\n",
+    ],
+}
+CASES = [
+    pytest.param(name, content, id=f"{name}-{number}") for name in DAMAGE for number, content in enumerate(DAMAGE[name])
+]
+CRITICAL = ("status.json", "job.json")
+
+
+def begin(store: Store, name: str = "mnist") -> tuple[JobFolder, ProcessLock]:
+    folder, lock = store.begin(document(name), RunOptions(), NOON)
+    log = folder.log(1, f"{name}-worker-0")
+    log.parent.mkdir(parents=True)
+    log.write_text("step 1\n")
+    (folder.path / "logs" / "attempt-x").mkdir()
+    return folder, lock
+
+
+@pytest.mark.parametrize(("name", "content"), CASES)
+def test_other_jobs_and_every_verb_survive(name: str, content: bytes, tmp_path: Path):
+    store = Store(tmp_path)
+    target = LocalTarget(store)
+    for job in ("mnist", "other"):
+        begin(store, job)[1].release()
+    folder = store.folder(("default", "mnist"))
+    (folder.path / name).write_bytes(content)
+    views = {view.job.name: view for view in target.jobs(None)}
+    assert views.keys() == {"mnist", "other"}
+    assert views["other"].phase == "Interrupted"
+    if name in CRITICAL:
+        assert views["mnist"].phase == "Damaged"
+        assert f"{name} is damaged" in views["mnist"].note
+        assert "pdj delete mnist" in views["mnist"].note
+        with pytest.raises(NotPossible, match="pdj delete mnist"):
+            target.change("default", "mnist", suspend=True)
+    assert b"".join(target.logs("default", "mnist", LogChoice())) == b"step 1\n"
+    again, lock = begin(store)
+    assert again.job() is not None
+    lock.release()
+    (again.path / name).write_bytes(content)
+    assert target.delete("default", "mnist", wait=True) == "mnist deleted"
+    assert not again.path.exists()
+
+
+def test_a_job_with_a_runner_is_deleted_blind(tmp_path: Path):
+    """Without a document the engine removes what the job owned."""
+    store = Store(tmp_path)
+    folder, lock = begin(store)
+    (folder.path / "job.json").write_bytes(b"")
+    assert LocalTarget(store).delete("default", "mnist", wait=False) == "mnist is being deleted"
+    assert folder.document() is None
+    lock.release()
+
+
+def test_the_engine_of_a_job_goes_on_with_what_it_read_and_wrote_last(tmp_path: Path):
+    folder, _ = begin(Store(tmp_path))
+    before = folder.job()
+    assert before is not None
+    status = before.status.model_copy(update={"attempt": 3})
+    folder.write_status(status)
+    for name in CRITICAL:
+        (folder.path / name).write_bytes(b"")
+    assert folder.job() == before.model_copy(update={"status": status})
+    assert folder.job() == before.model_copy(update={"status": status})
+
+
+def test_an_event_after_a_torn_line_is_not_lost(tmp_path: Path):
+    folder, _ = begin(Store(tmp_path))
+    folder.add_event({"time": "t", "reason": "First", "message": "one"})
+    with (folder.path / "events.jsonl").open("a") as file:
+        file.write('{"time": "t", "rea')
+    folder.add_event({"time": "t", "reason": "Second", "message": "two", "warning": True})
+    assert [event["reason"] for event in folder.events()] == ["First", "Second"]
+
+
+def test_a_message_says_what_to_do(tmp_path: Path):
+    begin(Store(tmp_path))[1].release()
+    (tmp_path / "jobs/default/mnist/status.json").write_bytes(b"")
+    command = [sys.executable, "-m", "paddlejob", "list"]
+    done = subprocess.run(command, env={"PADDLEJOB_STATE": str(tmp_path)}, capture_output=True, text=True, check=True)
+    assert "mnist" in done.stdout
+    assert "Damaged" in done.stdout
+    assert "remove the job with `pdj delete mnist`" in done.stderr
+
+
+def test_a_job_starts_beside_one_whose_reservation_is_damaged(tmp_path: Path):
+    store = Store(tmp_path)
+    damaged, _ = begin(store, "other")
+    (damaged.path / "claim.json").write_bytes(b"")
+    folder, _ = store.begin(
+        document("mnist", worker_={"template": template(resources={"limits": {"cpu": "1"}})}), RunOptions(), NOON
+    )
+    job = folder.job()
+    assert job is not None
+    machine = Machine("laptop", cpus=4, memory=8 << 30)
+    assert Reservations(store, machine).reserve(job, folder, overcommit=False) == ""

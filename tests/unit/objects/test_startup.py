@@ -1,0 +1,77 @@
+"""What plans see of a pod that has not started yet, as schedulers and kubelets write it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlejob.api.types import Role
+from paddlejob.objects import transform
+from paddlejob.plan import Pod, PodPhase
+from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.plan.times import parse
+from tests.support.builders import job
+
+EIGHT = "2027-01-15T08:00:00Z"
+LATER = "2027-01-15T08:07:00Z"
+
+
+def read(status: dict[str, Any], **spec: Any) -> Pod:
+    made = pod_manifest(job(), Role.WORKER, 1, 2, "build", replacement=2)
+    made["metadata"] |= {"uid": "u", "creationTimestamp": EIGHT}
+    made["spec"] |= spec
+    found = transform.pod({**made, "status": status}).value
+    assert found is not None
+    return found
+
+
+def scheduled(status: str, **more: Any) -> dict[str, Any]:
+    return {"conditions": [{"type": "PodScheduled", "status": status, "lastTransitionTime": LATER}], **more}
+
+
+def init(*states: dict[str, Any]) -> dict[str, Any]:
+    return {"initContainerStatuses": [{"name": f"i{number}", "state": state} for number, state in enumerate(states)]}
+
+
+def test_the_number_of_pods_it_replaces_is_read_back():
+    assert read({}).replacement == 2
+
+
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_the_time_of_the_schedulers_last_decision_is_read(status: str):
+    assert read(scheduled(status)).scheduling_since == parse(LATER)
+    assert read({}).scheduling_since == 0.0
+
+
+def test_a_pod_for_which_others_are_preempted_is_nominated_until_it_has_a_node():
+    assert read(scheduled("False", nominatedNodeName="node-1")).nominated
+    assert not read(scheduled("True", nominatedNodeName="node-1"), nodeName="node-1").nominated
+    assert not read(scheduled("False")).nominated
+
+
+def test_an_init_container_that_runs_is_no_standstill():
+    seen = read(init({"terminated": {"exitCode": 0, "finishedAt": LATER}}, {"running": {}}))
+    assert (seen.initializing, seen.init_ended, seen.init_failed) == (True, parse(LATER), False)
+
+
+def test_a_sidecar_that_runs_says_nothing_about_the_startup():
+    sidecar = {"name": "i0", "image": "x", "restartPolicy": "Always"}
+    assert not read(init({"running": {}}), initContainers=[sidecar]).initializing
+
+
+def test_an_init_container_that_failed_is_told_from_the_program():
+    failed = {"terminated": {"exitCode": 4, "finishedAt": LATER, "message": "no route to host"}}
+    seen = read({"phase": "Failed", **init(failed)})
+    assert (seen.phase, seen.init_failed, seen.exit_code) == (PodPhase.FAILED, True, 4)
+
+
+def test_the_image_of_an_init_container_that_cannot_be_pulled_is_said():
+    waits = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nope:v1"'}}
+    training = {"containerStatuses": [{"name": "paddle", "state": {"waiting": {"reason": "PodInitializing"}}}]}
+    seen = read({"phase": "Pending", **init({"terminated": {"exitCode": 0}}, waits), **training})
+    assert (seen.phase, seen.reason, seen.message) == (
+        PodPhase.PENDING,
+        "ImagePullBackOff",
+        'Back-off pulling image "nope:v1"',
+    )

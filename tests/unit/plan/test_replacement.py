@@ -1,0 +1,167 @@
+"""Before training begins, a pod that cannot start is replaced alone: the others keep their nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddlejob.api.types import Phase, Role
+from paddlejob.plan import PodPhase, replacements
+from tests.support.builders import job
+from tests.support.model import Crash, Model
+
+
+async def at_the_barrier(**options: object) -> Model:
+    """Every pod waits at the start barrier except worker 1, which is being created."""
+    model = Model(job(**options))
+    await model.settle_until_created()
+    model.tick()
+    model.change("mnist-worker-1", phase=PodPhase.PENDING)
+    await model.step()
+    return model
+
+
+def reject(model: Model, name: str = "mnist-worker-1", reason: str = "UnexpectedAdmissionError") -> None:
+    """The kubelet does not admit the pod."""
+    model.change(name, node="node-1", phase=PodPhase.FAILED, disrupted=True, reason=reason, message="no devices left")
+
+
+def fail_init(model: Model, name: str = "mnist-worker-1") -> None:
+    model.change(name, node="node-1", phase=PodPhase.FAILED, init_failed=True, exit_code=4, message="no route to host")
+
+
+async def until_replaced(model: Model, name: str = "mnist-worker-1") -> None:
+    before = model.pods[name].uid
+    for _ in range(40):
+        await model.step()
+        for pod in list(model.pods.values()):
+            if pod.deleting:
+                del model.pods[pod.name]
+        if name in model.pods and model.pods[name].uid != before:
+            return
+        model.now += 1
+    raise AssertionError(model.status)
+
+
+@pytest.mark.parametrize("reason", ["UnexpectedAdmissionError", "OutOfcpu", "NodeAffinity", "Evicted"])
+async def test_a_pod_that_its_node_rejects_is_replaced_alone(reason: str):
+    model = await at_the_barrier(workers=4)
+    before = {name: pod.uid for name, pod in model.pods.items()}
+    reject(model, reason=reason)
+    await model.step()
+    assert model.status.reason == "PodRejected"
+    assert "mnist-worker-1" in model.status.message
+    assert "no devices left" in model.status.message
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+    assert (model.status.attempt, model.status.restarts, model.status.disruptions) == (1, 0, 0)
+    assert [name for name, pod in model.pods.items() if pod.uid != before[name]] == ["mnist-worker-1"]
+    assert [one.reason for one in model.events if one.warning] == ["PodRejected"]
+
+
+@pytest.mark.parametrize("crash_after", range(4))
+async def test_a_crash_neither_loses_nor_doubles_a_replacement(crash_after: int):
+    model = await at_the_barrier()
+    reject(model)
+    model.crash_after = crash_after
+    try:
+        await model.step()
+    except Crash:
+        model.crash()
+    model.crash_after = None
+    await model.step()
+    assert model.status.replacements == "worker-1:1"
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.replacements) == (Phase.RUNNING, 1, "worker-1:1")
+
+
+async def test_a_pod_that_is_rejected_again_and_again_costs_a_disruption():
+    model = await at_the_barrier()
+    for number in range(1, 4):
+        reject(model)
+        await until_replaced(model)
+        assert model.status.replacements == f"worker-1:{number}"
+    reject(model)
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.disruptions) == (Phase.RUNNING, 2, 1)
+    assert model.status.replacements == "", "the new attempt starts with none"
+
+
+async def test_replacements_of_a_pod_come_at_growing_distance():
+    model = await at_the_barrier()
+    waits = []
+    for _ in range(3):
+        reject(model)
+        before = model.now
+        await until_replaced(model)
+        waits.append(model.now - before)
+    assert waits == sorted(waits)
+    assert waits[0] <= 2
+    assert waits[-1] >= 6
+
+
+async def test_many_rejected_pods_cost_one_disruption():
+    model = Model(job(workers=150))
+    await model.settle_until_created()
+    for name in list(model.pods):
+        reject(model, name)
+    await model.step()
+    assert (model.status.attempt, model.status.disruptions) == (2, 1)
+
+
+async def test_several_rejected_pods_are_replaced_at_once():
+    model = await at_the_barrier(workers=4)
+    reject(model, "mnist-worker-1")
+    reject(model, "mnist-worker-3")
+    await model.step()
+    assert model.status.replacements == "worker-1:1,worker-3:1"
+    assert "1 more" in model.status.message
+    await model.settle()
+    assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
+
+
+async def test_an_init_container_that_fails_is_retried_in_its_pod_alone():
+    model = await at_the_barrier(backoffLimit=0)
+    fail_init(model)
+    await model.step()
+    assert model.status.reason == "InitContainerFailed"
+    assert "no route to host" in model.status.message
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.restarts) == (Phase.RUNNING, 1, 0)
+
+
+async def test_an_init_container_that_keeps_failing_costs_a_restart():
+    model = await at_the_barrier(backoffLimit=0)
+    for _ in range(3):
+        fail_init(model)
+        await until_replaced(model)
+    fail_init(model)
+    await model.settle()
+    assert (model.status.phase, model.status.reason) == (Phase.FAILED, "BackoffLimitExceeded")
+    assert "no route to host" in model.status.message
+
+
+async def test_once_training_has_begun_a_lost_pod_rebuilds_the_job():
+    model = Model(job())
+    await model.settle()
+    reject(model)
+    await model.settle()
+    assert (model.status.attempt, model.status.disruptions) == (2, 1)
+
+
+async def test_suspending_forgets_the_replacements_of_the_attempt():
+    model = await at_the_barrier()
+    reject(model)
+    await model.step()
+    model.edit(suspend=True)
+    await model.settle()
+    assert (model.status.phase, model.status.replacements) == (Phase.SUSPENDED, "")
+    model.edit()
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+
+
+def test_replacements_are_written_and_read():
+    counts = {(Role.PS, 0): 1, (Role.WORKER, 12): 3}
+    assert replacements.format(counts) == "ps-0:1,worker-12:3"
+    assert replacements.parse("ps-0:1,worker-12:3") == counts
+    assert replacements.parse("") == {}

@@ -1,0 +1,97 @@
+"""What a job's status counts, and which of its news are warnings."""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Phase
+from paddlejob.engine.backend import Rejected
+from paddlejob.plan import PodGroup, PodPhase, plan
+from paddlejob.plan.rejections import BEING_DELETED
+from tests.support.builders import NOON, job, pod, running, template, world
+from tests.support.model import Model
+
+
+def warnings(model: Model) -> list[str]:
+    return [one.reason for one in model.events if one.warning]
+
+
+def test_pods_are_counted_by_what_their_program_does():
+    made = running(job(ps=2, workers=6))
+    phases = [PodPhase.RUNNING, PodPhase.RUNNING, PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.WAITING]
+    workers = [pod(made, "worker", index, phase) for index, phase in enumerate([*phases, PodPhase.PENDING])]
+    servers = [pod(made, "ps", index) for index in range(2)]
+    status = plan(made, world(*servers, *workers, environments={1: "uid"}), NOON).status
+    assert status.worker is not None
+    assert status.worker.model_dump() == {
+        "replicas": 6,
+        "pending": 2,
+        "running": 3,
+        "succeeded": 1,
+        "failed": 0,
+        "ready": "3/6",
+        "finished": "3",
+    }
+    assert status.ps is not None
+    assert (status.ps.running, status.ps.ready) == (2, "2/2")
+
+
+def test_pods_that_failed_are_counted_when_the_job_has():
+    made = running(job(workers=2, backoffLimit=0))
+    pods = (pod(made, "worker", 0, PodPhase.FAILED, exit_code=1), pod(made, "worker", 1))
+    status = plan(made, world(*pods, environments={1: "uid"}), NOON).status
+    assert status.phase is Phase.FAILED
+    assert status.worker is not None
+    assert (status.worker.failed, status.worker.running, status.worker.succeeded) == (1, 1, 0)
+
+
+async def test_ordinary_progress_gives_no_warning():
+    model = Model(job(ps=1, workers=2, intranet="Service"))
+    await model.settle()
+    for index in range(2):
+        model.end(f"mnist-worker-{index}", 0)
+        await model.settle()
+    assert [(one.reason, one.warning) for one in model.events] == [("Completed", False)]
+
+
+async def test_suspending_and_resuming_give_no_warning():
+    model = Model(job())
+    await model.settle()
+    model.edit(suspend=True)
+    await model.settle()
+    model.edit()
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
+    assert warnings(model) == []
+
+
+async def test_waiting_for_a_pod_group_gives_no_warning():
+    gang = template() | {"spec": {**template()["spec"], "schedulerName": "volcano"}}
+    model = Model(job(worker_={"template": gang}))
+    await model.step()
+    model.groups["mnist"] = PodGroup("mnist", "theirs", ours=False, phase="Running")
+    await model.settle()
+    own = Model(job(schedulingPolicy={}))
+    await own.settle()
+    assert (model.status.phase, own.status.phase) == (Phase.RUNNING, Phase.RUNNING)
+    assert warnings(model) == warnings(own) == []
+
+
+async def test_waiting_for_pods_of_an_earlier_job_gives_no_warning():
+    model = Model(job())
+    model.rejects["mnist-worker-0"] = Rejected(BEING_DELETED, "it is being deleted")
+    for _ in range(3):
+        await model.step()
+        model.now += 2
+    assert model.status.reason == "WaitingForOldPods"
+    model.rejects.clear()
+    await model.settle()
+    assert warnings(model) == []
+
+
+async def test_a_new_reason_why_a_job_does_not_run_is_one_warning():
+    model = Model(job())
+    await model.settle_until_created()
+    model.fits_nowhere("mnist-worker-0")
+    for _ in range(3):
+        model.now += 3
+        await model.step()
+    assert warnings(model) == ["Unschedulable"]
