@@ -32,6 +32,7 @@ class ScriptedApi:
         self.objects: dict[str, Object] = {}
         self.asked: list[Asked] = []
         self.answers: dict[tuple[str, str], tuple[int, Object] | Callable[[Object], tuple[int, Object]]] = {}
+        self.watches_end = asyncio.Event()
         self._version = 100
         for path, obj in objects:
             self.put(path, obj)
@@ -50,7 +51,7 @@ class ScriptedApi:
     async def respond(self, request: web.Request) -> web.StreamResponse:
         path = _short(request.path)
         if "watch" in request.query:
-            await asyncio.sleep(60)
+            await self.watches_end.wait()
         body = json.loads(await request.text() or "{}")
         if request.method != "GET":
             self.asked.append(Asked(request.method, path, body))

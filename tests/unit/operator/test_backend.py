@@ -9,15 +9,18 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Outdated, Rejected
+from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
 from paddlejob.errors import ApiError
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder
 from paddlejob.operator.backend import KubeBackend
 from paddlejob.operator.informers import Informers
+from paddlejob.operator.metrics import Metrics
 from paddlejob.plan import Create, Delete, DeleteJob, DropFinalizer, Kind, Pod, PodPhase, RecordEvent, Stop, Wake, times
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import document, job
@@ -391,6 +394,32 @@ async def test_a_job_that_cannot_be_read_gets_an_event_with_the_remedy(serve: Se
         ((kind, reason, message),) = await stage.events()
         assert (kind, reason) == ("Warning", "UnreadableJob")
         assert phase in message and "delete the job" in message
+
+
+async def test_a_load_balancer_that_finds_no_pods_restarts_no_job(serve: Serve) -> None:
+    """It has no backend for a moment and answers every list and watch of pods with 404."""
+    async with staged(serve, stored_job(workers=1)) as stage:
+        metrics, now = Metrics(), time.time()
+        metrics.collect_from(stage.informers, KeyedQueue())
+        loop = Reconciler(stage.backend, clock=lambda: now)
+        await loop.step(KEY)
+        running = {"phase": "Running", "podIP": "10.0.0.1"}
+        states = {"containerStatuses": [{"name": "paddle", "state": {"running": {}}}]}
+        stage.informers.pods.record_write(stage.api.put(POD, stage.api.objects[POD] | {"status": running | states}))
+        published = Status(phase=Phase.RUNNING, attempt=1, publishedAttempt=1, observedGeneration=1)
+        await stage.backend.report(await stage.job(), published)
+        before = len(stage.api.asked)
+        stage.api.answers["GET", "pods"] = failure(404, "NotFound", "default backend - 404")
+        stage.api.watches_end.set()
+        async with asyncio.timeout(30):
+            while not stage.informers.pods.last_error:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        for _ in range(3):
+            await loop.step(KEY)
+            now += 60
+        assert not [one for one in stage.api.asked[before:] if one.method == "DELETE"]
+        assert ((await stage.job()).status.phase, (await stage.job()).status.attempt) == (Phase.RUNNING, 1)
+        assert b'paddlejob_informer_failing_seconds{resource="pods"}' in generate_latest(metrics.registry)
 
 
 def node(status: str, *taints: str) -> tuple[str, Object]:
