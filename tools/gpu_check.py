@@ -71,6 +71,13 @@ def check_assignment(report: Report, gpus: tuple[Gpu, ...], environ: dict[str, s
     report.expect(str(environment([])), ask_cuda(environ | environment([])), [])
 
 
+def cuda_says(environ: Mapping[str, str]) -> str:
+    try:
+        return f"CUDA sees {ask_cuda(environ)}"
+    except OSError as error:
+        return f"CUDA fails: {error}"
+
+
 def check_user_lists(report: Report, gpus: tuple[Gpu, ...], environ: dict[str, str]) -> None:
     """What we take a user's list for, beside what CUDA takes it for."""
     print("== the user's CUDA_VISIBLE_DEVICES: the GPUs that jobs may use")
@@ -83,7 +90,7 @@ def check_user_lists(report: Report, gpus: tuple[Gpu, ...], environ: dict[str, s
     spaced = ", ".join(str(index) for index in range(len(gpus)))
     for value, expected in {**own_rule, spaced: [gpu.uuid for gpu in gpus]}.items():
         found = [gpu.uuid for gpu in find_gpus(environ | {VISIBLE: value}).gpus]
-        report.expect(f'"{value}" (CUDA sees {ask_cuda(environ | {VISIBLE: value})})', found, expected)
+        report.expect(f'"{value}" ({cuda_says(environ | {VISIBLE: value})})', found, expected)
     for value in ("0,99", "-1", ""):
         print(f'note for "{value}": {find_gpus(environ | {VISIBLE: value}).note}')
 

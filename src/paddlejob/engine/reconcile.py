@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
 from paddlejob.engine.carry_out import carry_out
-from paddlejob.plan import Action, Rejection, plan
+from paddlejob.plan import Action, RecordEvent, Rejection, plan
 from paddlejob.plan.rejections import name_of
 from paddlejob.plan.times import earliest
 
@@ -21,6 +21,9 @@ RESULTS_APART = 1.0
 REPORT_SPACING = 100
 """Reports of progress are at least this many times as far apart as one takes: they use 1% of a job's time."""
 LONGEST_DELAY = 30.0
+LONGEST_SPACING = 30.0
+"""One slow write must not silence a job for longer."""
+stopwatch = time.monotonic
 log = logging.getLogger(__name__)
 
 
@@ -55,7 +58,7 @@ class Reconciler:
         decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
         try:
             later = await self._report(memory, view.job, decided.status, now)
-            await carry_out(decided.actions, lambda action: self._perform(memory, view.job, action))
+            await carry_out(_events_first(decided.actions), lambda action: self._perform(memory, view.job, action))
         except Outdated:
             memory.outdated += 1
             return now + min(0.1 * 2.0 ** min(memory.outdated - 2, 20), LONGEST_DELAY) if memory.outdated > 1 else now
@@ -75,15 +78,15 @@ class Reconciler:
         """Write the status if it changed. Returns when to write it instead, if that can wait."""
         if status == job.status:
             return None
-        apart = max(REPORTS_APART, REPORT_SPACING * self._report_took)
+        apart = max(REPORTS_APART, min(REPORT_SPACING * self._report_took, LONGEST_SPACING))
         if status.role(Role.WORKER).finished != job.status.role(Role.WORKER).finished:
             apart = RESULTS_APART
         due = memory.reported + apart
-        if now < due and (_only_counts_differ(status, job.status) or _merely_begun(status, job.status)):
+        if now < due and (_only_counts_differ(status, job.status) or _merely_begun(status, job)):
             return due
-        begun = time.monotonic()
+        begun = stopwatch()
         await self._backend.report(job, status)
-        self._report_took += (time.monotonic() - begun - self._report_took) / 8
+        self._report_took += (stopwatch() - begun - self._report_took) / 8
         memory.reported = now
         return None
 
@@ -103,11 +106,20 @@ class Reconciler:
             log.warning("job %s/%s: %s was rejected: %s", job.namespace, job.name, name, error.message)
 
 
+def _events_first(actions: Iterable[Action]) -> list[Action]:
+    """The status that they explain is written; an action that fails must not lose them."""
+    return sorted(actions, key=lambda action: not isinstance(action, RecordEvent))
+
+
 def _only_counts_differ(one: Status, other: Status) -> bool:
     left_out: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": ""}
     return one.model_copy(update=left_out) == other.model_copy(update=left_out)
 
 
-def _merely_begun(status: Status, before: Status) -> bool:
-    """A new job whose first pods are being created. Without a status it is in its first attempt: nothing is lost."""
-    return before.phase is None and status.phase is Phase.PENDING and status.reason == "PodsNotReady"
+def _merely_begun(status: Status, job: PaddleJob) -> bool:
+    """A new job whose first pods are being created. Without a status it is in its first attempt: nothing is lost.
+
+    A deadline runs from the time at which the job started, so that has to be known.
+    """
+    begun = status.phase is Phase.PENDING and status.reason == "PodsNotReady"
+    return begun and job.status.phase is None and job.spec.activeDeadlineSeconds is None

@@ -72,6 +72,10 @@ class Client:
     ) -> None:
         await self._transport.__aexit__(kind, error, trace)
 
+    def server_time(self) -> float:
+        """Seconds since the epoch by the clock of the API server, which writes the times of all objects."""
+        return self._transport.server_time()
+
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self._do(Request("get", resource, "GET", resource.item(name, namespace)))
 

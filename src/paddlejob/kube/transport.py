@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Self
 
@@ -23,12 +26,14 @@ ATTEMPTS = 5
 FIRST_BACKOFF = 0.2
 LONGEST_BACKOFF = 30.0
 CONNECT_SECONDS = 10.0
+NOTABLE_SKEW = 5.0
 # The API server closes idle connections after 90 s; closing them earlier avoids sending on one that just closed.
 KEEPALIVE_SECONDS = 60.0
 
 # After these the request may or may not have reached the server.
 CONNECTION_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
 
+log = logging.getLogger(__name__)
 Observe = Callable[[str, Resource, int], None]
 
 
@@ -70,6 +75,12 @@ class Transport:
         self._observe = observe
         self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
+        self._ahead = 0.0
+        """By how many seconds the clock of this machine is ahead of the server's."""
+
+    def server_time(self) -> float:
+        """The time by the server's clock, as far as its responses tell; without any it is that of this machine."""
+        return time.time() - self._ahead
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
@@ -151,7 +162,7 @@ class Transport:
         headers = {"Authorization": header} if header else {}
         if request.body is not None:
             headers["Content-Type"] = request.content_type
-        code = 0
+        code, begun = 0, time.time()
         try:
             response = await self._session.request(
                 request.method,
@@ -165,10 +176,21 @@ class Transport:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
             )
             code = response.status
+            self._compare_clocks(begun, response)
         finally:
             if self._observe is not None:
                 self._observe(request.verb, request.resource, code)
         return response
+
+    def _compare_clocks(self, begun: float, response: aiohttp.ClientResponse) -> None:
+        """The Date header has whole seconds and was written at some time between request and response."""
+        if response.status >= 400 or (date := _date(response.headers.get("Date", ""))) is None:
+            return
+        least, most = begun - date - 1.0, time.time() - date
+        before = self._ahead
+        self._ahead = min(max(before, least), most)
+        if abs(self._ahead - before) > NOTABLE_SKEW:
+            log.warning("the clock of this machine is %+.0f s off the API server's; using the server's", self._ahead)
 
     def _error(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> Exception:
         error = api_error(response.status, body, response.headers, str(request))
@@ -181,6 +203,13 @@ class Transport:
     def _unreachable(self, request: Request, error: BaseException) -> Unreachable:
         cause = str(error) or f"no response in time ({type(error).__name__})"
         return Unreachable(f"{request}: {cause}; is the API server {self.access.server} up and reachable?")
+
+
+def _date(header: str) -> float | None:
+    try:
+        return parsedate_to_datetime(header).timestamp()
+    except ValueError:
+        return None
 
 
 def _backoff(attempt: int, retry_after: float | None = None) -> float:

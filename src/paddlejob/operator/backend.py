@@ -15,6 +15,7 @@ from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS, attempt_of, is_paddlejob, job_of, owner_of
 from paddlejob.objects.transform import UnreadableJob
 from paddlejob.operator.informers import Informers
+from paddlejob.operator.nodes import Nodes
 from paddlejob.plan import (
     Action,
     Create,
@@ -28,7 +29,8 @@ from paddlejob.plan import (
     Wake,
     World,
 )
-from paddlejob.plan.rejections import BEING_DELETED, NAME_TAKEN
+from paddlejob.plan.overdue import is_overdue
+from paddlejob.plan.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
 """Codes that say nothing about the object: the next attempt may succeed. Webhooks reject with 400 and 500."""
@@ -43,6 +45,7 @@ RESOURCES: dict[Kind, Resource] = {
 class KubeBackend:
     def __init__(self, client: Client, informers: Informers, recorder: EventRecorder) -> None:
         self._client = client
+        self._nodes = Nodes(client)
         self._informers = informers
         self._recorder = recorder
         informers.on_unreadable_job(self._report_unreadable)
@@ -65,12 +68,15 @@ class KubeBackend:
             return None
         uid, informers = job.metadata.uid, self._informers
         groups = [*informers.pod_groups.by_index(uid), *informers.pod_groups.by_index((job.namespace, job.name))]
+        pods = tuple(one.value for one in informers.pods.by_index(uid) if one.value is not None)
+        now = self._client.server_time()
         world = World(
-            pods=tuple(one.value for one in informers.pods.by_index(uid) if one.value is not None),
+            pods=pods,
             environments=dict(one.value for one in informers.environments.by_index(uid)),
             services=dict(one.value for one in informers.services.by_index(uid)),
             pod_groups=tuple({one.value.name: replace(one.value, ours=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not informers.pod_groups.absent,
+            healthy_nodes=await self._nodes.healthy(pod.node for pod in pods if pod.node and is_overdue(pod, now)),
         )
         return View(job, world)
 
@@ -123,7 +129,7 @@ class KubeBackend:
             await self._accept_existing(job, action, resource)
         except ApiError as error:
             if error.code not in NOT_A_REJECTION:
-                raise Rejected(error.reason, error.message) from error
+                raise Rejected(_rejection_reason(error), error.message) from error
             raise
 
     async def _accept_existing(self, job: PaddleJob, action: Create, resource: Resource) -> None:
@@ -197,6 +203,11 @@ def _with_status(job: PaddleJob, status: Status) -> Object:
         },
         "status": status.model_dump(mode="json", exclude_defaults=True),
     }
+
+
+def _rejection_reason(error: ApiError) -> str:
+    """A 500 without a webhook comes from the API server or etcd and says nothing about the object."""
+    return SERVER_ERROR if error.code == 500 and "webhook" not in error.message else error.reason
 
 
 def _name_taken(job: PaddleJob, action: Create, found: Object) -> Rejected:

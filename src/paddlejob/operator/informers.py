@@ -18,6 +18,8 @@ from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
 from paddlejob.objects.transform import Owned, UnreadableJob
 from paddlejob.plan import Pod, PodGroup
 
+Job = PaddleJob | UnreadableJob
+
 
 def _by_owner(owned: Owned[Any]) -> tuple[str]:
     return (owned.owner,)
@@ -31,9 +33,7 @@ def _by_owner_and_name(owned: Owned[PodGroup]) -> tuple[str, tuple[str, str]]:
 class Informers:
     def __init__(self, client: Client, namespace: str | None) -> None:
         ours = contract.LABEL_JOB
-        self.jobs: Informer[PaddleJob | UnreadableJob] = Informer(
-            client, PADDLEJOBS, transform.job, namespace=namespace
-        )
+        self.jobs: Informer[Job] = Informer(client, PADDLEJOBS, transform.job, namespace=namespace)
         self.pods: Informer[Owned[Pod | None]] = Informer(
             client, PODS, transform.pod, namespace=namespace, label_selector=ours, index=_by_owner
         )
@@ -80,7 +80,7 @@ class Informers:
     def on_unreadable_job(self, handler: Callable[[UnreadableJob], None]) -> None:
         """Call `handler` with each job that cannot be read, once per version of it."""
 
-        def job_changed(old: object, new: PaddleJob | UnreadableJob | None) -> None:
+        def job_changed(old: object, new: Job | None) -> None:
             if isinstance(new, UnreadableJob):
                 handler(new)
 
@@ -89,7 +89,7 @@ class Informers:
     def enqueue_changes(self, enqueue: Callable[[Key], None]) -> None:
         """Call `enqueue` with the key of each job that changes, or whose objects change."""
 
-        def job_changed(old: PaddleJob | UnreadableJob | None, new: PaddleJob | UnreadableJob | None) -> None:
+        def job_changed(old: Job | None, new: Job | None) -> None:
             job = new or old
             if job is not None:
                 enqueue((job.namespace, job.name))

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import socket
-import time
 import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
@@ -105,7 +104,7 @@ async def _reconcile_jobs(
     informers = Informers(client, options.namespace)
     recorder = EventRecorder(client, contract.EVENT_SOURCE)
     queue: KeyedQueue[Key] = KeyedQueue(observe=metrics.observe_reconcile, on_failure=_on_failure(metrics))
-    reconciler = Reconciler(KubeBackend(client, informers, recorder))
+    reconciler = Reconciler(KubeBackend(client, informers, recorder), clock=client.server_time)
     informers.enqueue_changes(queue.add)
     metrics.collect_from(informers, queue)
     health.last_contact = lambda: informers.last_contact
@@ -114,7 +113,7 @@ async def _reconcile_jobs(
     async def reconcile(key: Key) -> None:
         wake_at = await reconciler.step(key)
         if wake_at is not None:
-            queue.add_after(key, wake_at - time.time())
+            queue.add_after(key, wake_at - client.server_time())
 
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(informers.run()), tasks.create_task(recorder.run())]

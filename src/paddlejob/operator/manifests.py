@@ -34,6 +34,8 @@ RULES: list[Object] = [
         "verbs": ["get", "list", "watch", "create", "delete"],
     },
 ]
+NODE_RULES: list[Object] = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
+"""Nodes belong to no namespace, so an operator of one namespace cannot read them."""
 LEASE_RULES: list[Object] = [
     {"apiGroups": [LEASES.group], "resources": [LEASES.plural], "verbs": ["create"]},
     {
@@ -68,7 +70,8 @@ def _metadata(namespace: str, name: str = NAME) -> Object:
 def _permissions(namespace: str, watch: str) -> list[Object]:
     kind = "Role" if watch else "ClusterRole"
     metadata: Object = _metadata(watch) if watch else {"name": NAME, "labels": LABELS}
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": RULES}
+    rules = RULES if watch else [*RULES, *NODE_RULES]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules}
     return [role, _binding(kind, metadata, namespace)]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from paddlejob import contract
 from paddlejob.api.types import Intranet, PaddleJob, Phase
-from paddlejob.plan import names, times
+from paddlejob.plan import names, overdue, times
 from paddlejob.plan.actions import Action, Delete, DropFinalizer, Kind, Plan, RecordEvent
 from paddlejob.plan.policies.deadline import deadline
 from paddlejob.plan.policies.missing_pods import missing_services
@@ -15,12 +15,9 @@ from paddlejob.plan.snapshot import Snapshot
 ROUTINE_REASONS = {
     "Created", "Resumed", "PodsNotReady", "WaitingForPodGroup", "WaitingForOldPods", "Starting", "Running"
 }  # fmt: skip
-FORCE_AFTER = 30.0
-"""Seconds after a pod should have been gone. Its node is then considered lost, and the pod is deleted by force."""
 
 
 def with_chores(s: Snapshot, decided: Plan) -> Plan:
-    overdue = [pod.deletion_due + FORCE_AFTER for pod in s.world.pods if pod.deletion_due is not None]
     chores = [
         *_force_overdue(s),
         *_remove_leftovers(s, decided),
@@ -28,7 +25,7 @@ def with_chores(s: Snapshot, decided: Plan) -> Plan:
         *drop_old_finalizer(s.job),
         *_record_reason(s, decided),
     ]
-    wake_at = times.earliest(decided.wake_at, deadline(s), *(due for due in overdue if due > s.now))
+    wake_at = times.earliest(decided.wake_at, deadline(s), overdue.look_again(s))
     return replace(decided, actions=(*decided.actions, *chores), wake_at=wake_at)
 
 
@@ -40,7 +37,7 @@ def _force_overdue(s: Snapshot) -> list[Action]:
     return [
         Delete(Kind.POD, pod.name, pod.uid, "its node does not respond", force=True)
         for pod in s.world.pods
-        if pod.deletion_due is not None and s.now >= pod.deletion_due + FORCE_AFTER
+        if overdue.is_overdue(pod, s.now) and not overdue.still_runs(s, pod)
     ]
 
 

@@ -15,6 +15,7 @@ LONGEST_HOLDING = 10.0
 BEING_DELETED_DELAY = 1.0
 BEING_DELETED = "BeingDeleted"
 NAME_TAKEN = "NameTaken"
+SERVER_ERROR = "ApiServerError"
 
 
 def name_of(action: Action) -> str:
@@ -64,6 +65,11 @@ def describe(rejection: Rejection) -> tuple[str, str]:
         return (
             NAME_TAKEN,
             f"{name} already exists and belongs to something else; delete it or rename the job: {message}",
+        )
+    if rejection.reason == SERVER_ERROR:
+        return SERVER_ERROR, (
+            f"the API server failed to create {name}, which is tried again; the job needs no change, but check the API "
+            f"server and etcd: {message}"
         )
     if is_over_quota(rejection):
         return "QuotaExceeded", (

@@ -105,6 +105,8 @@ class World:
     stop_when_finished: bool = False
     """Whether pods that remain after the job has completed must stop: on this machine nothing outlives its job."""
     rejections: tuple[Rejection, ...] = ()
+    healthy_nodes: frozenset[str] = frozenset()
+    """Nodes that are known to respond. Only those of pods that should be gone already are looked at."""
 
     def rejection_of(self, name: str) -> Rejection | None:
         return next((one for one in self.rejections if one.name == name), None)

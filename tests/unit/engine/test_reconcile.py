@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from paddlejob.api.types import Phase, Status
+from paddlejob.engine import reconcile
 from paddlejob.engine.backend import Outdated, Rejected
-from paddlejob.engine.reconcile import REPORTS_APART, RESULTS_APART
-from paddlejob.plan import DeleteJob, PodPhase
+from paddlejob.engine.reconcile import LONGEST_SPACING, REPORTS_APART, RESULTS_APART
+from paddlejob.plan import Delete, DeleteJob, PodPhase
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -104,3 +107,77 @@ async def test_an_action_that_was_rejected_is_not_tried_all_the_time():
         await model.step()
         model.now += 0.1
     assert len(tries) == 3, "at once, after 2 s, after 4 s more"
+
+
+class SlowOnce:
+    """A stopwatch by which the first write takes an hour, and the others no time."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def monotonic(self) -> float:
+        self.readings += 1
+        return 3600.0 if self.readings > 1 else 0.0
+
+
+async def test_one_slow_write_does_not_silence_the_progress_for_long(monkeypatch):
+    model = Model(job(workers=3))
+    monkeypatch.setattr(reconcile, "stopwatch", SlowOnce().monotonic)
+    await model.step()
+    model.now += REPORTS_APART
+    await model.step()
+    assert model.status.worker.pending == 3
+    written = noting(model)
+    model.change("mnist-worker-0", phase=PodPhase.RUNNING)
+    model.environments[1] = {}
+    wake_at = await model.step()
+    assert written == []
+    assert wake_at is not None and wake_at <= model.now + LONGEST_SPACING
+    model.now += LONGEST_SPACING
+    await model.step()
+    assert len(written) == 1
+
+
+async def test_the_deadline_of_a_job_whose_pods_are_not_ready_runs_from_the_beginning():
+    """Its first status may be late, but the time at which it started is in it."""
+    model = Model(job(activeDeadlineSeconds=60))
+    begun = model.now
+    for _ in range(200):
+        await model.step()
+        for name in model.pods:
+            model.change(name, reason="x", phase=PodPhase.PENDING)
+        model.crash()
+        model.now += 0.5
+        if model.status.finished:
+            break
+    assert model.status.reason == "DeadlineExceeded"
+    assert model.now - begun < 70, "although the operator never ran for long enough to report progress"
+
+
+async def test_the_event_of_a_failure_is_recorded_although_a_delete_fails():
+    model = Model(job())
+    await model.settle()
+    model.end("mnist-worker-0", 3)
+    perform = model.perform
+
+    async def stuck(job_, action) -> None:
+        if isinstance(action, Delete):
+            raise ConnectionError("no response")
+        await perform(job_, action)
+
+    model.perform = stuck
+    with pytest.raises(ConnectionError):
+        await model.step()
+    model.perform = perform
+    await model.settle()
+    assert [event.reason for event in model.events if event.warning] == ["ProgramFailed"]
+
+
+async def test_a_status_that_did_not_change_is_not_written():
+    model = Model(job())
+    await model.settle()
+    written = noting(model)
+    for _ in range(5):
+        model.now += 60
+        await model.step()
+    assert written == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from email.utils import formatdate
 
 import orjson
 import pytest
@@ -303,3 +304,48 @@ async def test_a_list_whose_snapshot_is_compacted_between_pages_is_taken_in_one_
 async def test_a_client_that_is_not_open_raises() -> None:
     with pytest.raises(RuntimeError, match="async with"):
         await Client(Access("http://127.0.0.1:1")).get(PODS, "a", "ml")
+
+
+async def test_times_are_those_of_the_server_whatever_the_clock_of_this_machine_says(serve: Serve) -> None:
+    """A clock that is ahead would let pods look long overdue that were deleted a moment ago."""
+    ahead = 0.0
+    code = 200
+
+    async def handler(request: web.Request) -> web.Response:
+        date = formatdate(time.time() - ahead, usegmt=True)
+        return web.json_response(POD, status=code, headers={"Date": date})
+
+    async with Client(await serve(handler)) as client:
+        await client.get(PODS, "a", "ml")
+        assert abs(client.server_time() - time.time()) < 1.5
+        ahead = 3600.0
+        await client.get(PODS, "a", "ml")
+        assert abs(time.time() - 3600 - client.server_time()) < 1.5
+        ahead, code = 7200.0, 404
+        with pytest.raises(ApiError):
+            await client.get(PODS, "a", "ml")
+        assert abs(time.time() - 3600 - client.server_time()) < 1.5, "an error may come from a load balancer"
+        ahead, code = -60.0, 200
+        await client.get(PODS, "a", "ml")
+        assert abs(time.time() + 60 - client.server_time()) < 1.5
+
+
+@pytest.mark.parametrize("date", ["", "soon", "Thu, 99 Jan 2027"])
+async def test_a_server_without_a_readable_date_leaves_the_clock_alone(serve: Serve, date: str) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response(POD, headers={"Date": date})
+
+    async with Client(await serve(handler)) as client:
+        await client.get(PODS, "a", "ml")
+        assert abs(client.server_time() - time.time()) < 1.0
+
+
+async def test_a_slow_response_is_not_taken_for_a_wrong_clock(serve: Serve) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        date = formatdate(time.time(), usegmt=True)
+        await asyncio.sleep(2.5)
+        return web.json_response(POD, headers={"Date": date})
+
+    async with Client(await serve(handler)) as client:
+        await client.get(PODS, "a", "ml")
+        assert abs(client.server_time() - time.time()) < 1.0

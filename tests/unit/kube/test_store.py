@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -185,3 +187,33 @@ def test_a_watch_with_late_responses_in_between_ends_at_the_newest_state(
     known = {name: value[1] for name in "abc" if (value := store.get(ML, name))}
     assert known == truth
     assert sorted(value[1] for value in store.by_index("job")) == sorted(truth.values())
+
+
+def test_after_a_restore_the_values_known_so_far_stay_until_the_list_replaces_them():
+    """Were they dropped, every job would look as if it had lost its pods."""
+    seen: list[tuple[str | None, str | None]] = []
+    store: Store[str] = Store(lambda raw: raw["data"], lambda value: (value[:1],))
+    store.put(stored("a", 800, "before"))
+    store.remove(("ml", "b"), "uid-b", 900)
+    store.add_event_handler(lambda old, new: seen.append((old, new)))
+    store.reset_versions()
+    assert (store.get("ml", "a"), store.by_index("b"), seen) == ("before", ["before"], [])
+    store.put(stored("a", 10, "restored"))
+    store.put(stored("b", 11, "back"))
+    assert (store.get("ml", "a"), store.get("ml", "b")) == ("restored", "back")
+    assert seen == [("before", "restored"), (None, "back")]
+    store.put(stored("a", 9, "older"))
+    assert store.get("ml", "a") == "restored", "from then on versions count again"
+
+
+def test_what_a_list_after_a_restore_lacks_is_removed():
+    store: Store[str] = Store(lambda raw: raw["data"], lambda value: ())
+    store.put(stored("a", 800, "before"))
+    store.reset_versions()
+    store.prune(set(), 20)
+    assert len(store) == 0
+
+
+def stored(name: str, version: int, data: str) -> dict[str, Any]:
+    metadata = {"namespace": "ml", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata, "data": data}

@@ -116,10 +116,13 @@ def _master(workers: list[str], first_port: int) -> dict[str, str]:
     }
 
 
-def too_large(job: PaddleJob, attempt: int = 1) -> str:
-    """Why no process could start with the environment of this job; empty if one can."""
-    addresses = dict.fromkeys(job.spec.slots, "255.255.255.255")
-    for name, value in of_attempt(job, attempt, addresses).items():
+def too_large(job: PaddleJob, attempt: int = 1, addresses: Addresses | None = None) -> str:
+    """Why no process could start with the environment of this job; empty if one can.
+
+    Before the addresses are known they are taken for IPv4; IPv6 addresses may be almost three times as long.
+    """
+    known = addresses or dict.fromkeys(job.spec.slots, "255.255.255.255")
+    for name, value in of_attempt(job, attempt, known).items():
         if len(name) + 1 + len(value) > c.ENV_VALUE_LIMIT:
             shorter = " or intranet: PodIP" if job.spec.intranet is Intranet.SERVICE else ""
             return f"{name} would exceed the 128 KiB limit of an environment variable; use fewer workers{shorter}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase
+from paddlejob.plan import times
 from paddlejob.plan.actions import Delete, Kind, Plan
+from paddlejob.plan.overdue import still_runs
 from paddlejob.plan.reasons import Reason
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
@@ -15,15 +17,23 @@ def clear_stale(s: Snapshot) -> Plan | None:
     if not s.stale:
         return None
     phase = s.status.phase or Phase.PENDING
-    reason, message = _held_by_finalizer(s) or (s.status.reason, s.status.message)
+    reason, message = _remains(s) or (s.status.reason, s.status.message)
     deletes = [Delete(Kind.POD, pod.name, pod.uid, "of an earlier attempt") for pod in s.stale if not pod.deleting]
-    return Plan(reported(s, phase, reason, message), tuple(deletes))
+    patience = [pod.deletion_due + FINALIZER_PATIENCE for pod in s.stale if pod.deletion_due is not None]
+    wake_at = times.earliest(*(moment for moment in patience if moment >= s.now))
+    return Plan(reported(s, phase, reason, message), tuple(deletes), wake_at)
 
 
-def _held_by_finalizer(s: Snapshot) -> Reason | None:
+def _remains(s: Snapshot) -> Reason | None:
     """A pod that is still there long after it should have been gone, even by force, has a finalizer."""
     for pod in s.stale:
-        if pod.deletion_due is not None and s.now > pod.deletion_due + FINALIZER_PATIENCE:
+        if still_runs(s, pod):
+            return "OldPodRemains", (
+                f"pod {pod.name} of an earlier attempt was deleted but does not end, although its node {pod.node} "
+                "responds; its program may still write, so it is not replaced; check the volumes of that node, or "
+                f"delete the pod by force (kubectl delete pod {pod.name} --grace-period=0 --force)"
+            )
+        if pod.deletion_due is not None and s.now >= pod.deletion_due + FINALIZER_PATIENCE:
             return "OldPodRemains", (
                 f"pod {pod.name} of an earlier attempt was deleted but still exists; check its finalizers "
                 f"(kubectl get pod {pod.name} -o jsonpath={{.metadata.finalizers}}) and the controller that should "
