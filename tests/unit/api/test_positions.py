@@ -149,5 +149,10 @@ def test_a_file_in_another_encoding_is_told_how_to_convert_it(content: bytes, me
     assert str(raised.value).startswith(message)
 
 
+def test_what_was_piped_in_is_converted_in_the_pipe() -> None:
+    with pytest.raises(BadFile, match=r"convert it with `iconv -f GB18030 -t UTF-8`$"):
+        decode("# 训练\n".encode("gbk"), "standard input")
+
+
 def test_a_byte_order_mark_is_ignored() -> None:
     assert decode(b"\xef\xbb\xbfa: b", "x") == "a: b"
