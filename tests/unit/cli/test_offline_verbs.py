@@ -81,7 +81,7 @@ def test_a_warning_does_not_make_a_file_invalid():
 
 
 @pytest.mark.parametrize("verb", ["validate", "run", "plan", "submit"])
-def test_a_paddle_job_of_kubeflow_is_told_the_command_that_converts_it(verb: str, tmp_path: Path):
+def test_a_paddle_job_of_kubeflow_is_reported_with_the_command_that_converts_it(verb: str, tmp_path: Path):
     job = {"apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "metadata": {"name": "x"}, "spec": {}}
     file = tmp_path / "kubeflow.yaml"
     file.write_text(yaml.safe_dump(job))
@@ -91,7 +91,7 @@ def test_a_paddle_job_of_kubeflow_is_told_the_command_that_converts_it(verb: str
     assert f"convert it with `pdj convert {file} -o converted.yaml`" in done.stderr
 
 
-def test_who_runs_a_program_is_told_the_commands_and_they_work(tmp_path: Path):
+def test_running_a_program_shows_the_commands_that_train_it_and_they_work(tmp_path: Path):
     program = tmp_path / "mnist.py"
     program.write_text("print('trained by hand')")
     for name in (program, tmp_path):
