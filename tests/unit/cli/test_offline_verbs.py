@@ -123,6 +123,11 @@ def test_the_plan_for_this_machine_has_loopback_addresses():
     assert data["PADDLE_TRAINER_ENDPOINTS"].startswith("127.")
 
 
+def test_a_plan_of_a_job_without_metadata_is_one_message():
+    done = pdj("plan", "-", "-n", "team", input="apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob\nspec: {}\n")
+    assert (done.returncode, done.stderr) == (2, "pdj: -:1: metadata.name: is missing; add it\n")
+
+
 def test_an_unknown_engine_is_rejected():
     done = pdj("plan", EXAMPLE, "--engine", "slurm")
     assert (done.returncode, "use kubernetes or local" in done.stderr) == (2, True)
