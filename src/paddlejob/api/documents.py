@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import yaml
@@ -12,6 +13,7 @@ from paddlejob.errors import BadFile
 
 Path = tuple[str | int, ...]
 """The keys and indexes that lead to a field of an object."""
+STDIN = "standard input"
 BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -74,7 +76,8 @@ def _encoding_problem(content: bytes, source: str) -> str:
 
 
 def _conversion(encoding: str, source: str) -> str:
-    return f"save it as UTF-8, or convert it with `iconv -f {encoding} -t UTF-8 {source} > utf8.yaml`"
+    command = f"iconv -f {encoding} -t UTF-8" + ("" if source == STDIN else f" {shlex.quote(source)} > utf8.yaml")
+    return f"save it as UTF-8, or convert it with `{command}`"
 
 
 def _object(value: Any, node: yaml.Node, source: str, text: str) -> Document:

@@ -1,4 +1,4 @@
-"""Where a field belongs that is known to the schema, but not at the place where it was written."""
+"""Where an unknown field belongs, if the schema knows it elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTAINER = (*POD, "containers", 0)
 
 
 def remedy(path: Path, field: str) -> str:
-    """What to do with an unknown field that has its place elsewhere; empty if it has none."""
+    """What to do with an unknown field that belongs elsewhere; empty if it belongs nowhere."""
     homes = [home for home, fields in _homes(path).items() if field in fields and home != path]
     if not homes:
         return ""

@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.convert import is_kubeflow_job
-from paddlejob.api.documents import decode, documents
+from paddlejob.api.documents import STDIN, decode, documents
 from paddlejob.api.fault import line_of
 from paddlejob.errors import BadFile, BadInput, NotPossible
 
@@ -24,7 +24,7 @@ def objects_in(name: str) -> list[Object]:
     """The Kubernetes objects in a file; `-` is standard input."""
     if name == "-":
         content = sys.stdin.buffer.read() if sys.stdin else b""
-        return [*documents(decode(content, "standard input"), "standard input")]
+        return [*documents(decode(content, STDIN), STDIN)]
     path = Path(name)
     if not name or not path.exists():
         raise BadFile(name, "no such file")

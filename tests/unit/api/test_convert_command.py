@@ -61,6 +61,15 @@ def test_a_file_with_nothing_to_convert_is_refused_with_what_can_be(text: str, s
     assert not result.exists()
 
 
+def test_a_result_that_would_not_validate_is_not_written(tmp_path: Path):
+    job = yaml.safe_load((EXAMPLES / "paddle-cluster-job.yaml").read_text())
+    job["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"gpu": 1}}
+    (tmp_path / "gpu.yaml").write_text(yaml.safe_dump(job))
+    ran = pdj("convert", str(tmp_path / "gpu.yaml"))
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "resources.limits.gpu: is not a resource of Kubernetes" in ran.stderr
+
+
 def test_a_file_of_several_jobs_says_which_note_is_of_which(tmp_path: Path):
     job = yaml.safe_load((EXAMPLES / "paddle-cluster-job.yaml").read_text())
     second = {**job, "metadata": {"name": "second"}}

@@ -1,4 +1,4 @@
-"""What no pod can do and what nobody means is found before the job runs, with the remedy."""
+"""Mistakes in a pod template that the schema allows are found before the job runs, with the remedy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_command_in_one_string_is_shown_in_words(command: str, remedy: str) ->
 
 
 @pytest.mark.parametrize("field", ["limits", "requests"])
-def test_a_gpu_by_its_short_name_is_told_its_full_one(field: str) -> None:
+def test_a_gpu_by_its_short_name_is_reported_with_its_full_one(field: str) -> None:
     assert checked(resources={field: {"gpu": 2}}) == [
         (
             Severity.ERROR,

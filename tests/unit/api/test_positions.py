@@ -79,7 +79,7 @@ def test_objects_of_a_list_know_their_lines() -> None:
         ("    replicas: 2\n", "    gpu: 2\n", "spec.worker.gpu: unknown field; write nvidia.com/gpu below resources"),
     ],
 )
-def test_a_field_in_the_wrong_place_is_told_where_it_belongs(before: str, after: str, message: str) -> None:
+def test_a_misplaced_field_is_reported_with_where_it_belongs(before: str, after: str, message: str) -> None:
     text = JOB.replace("            imag: mnist\n", "").replace(before, after)
     assert any(message in error for error in errors(text)), errors(text)
 
@@ -143,10 +143,15 @@ def test_keys_are_strings_as_on_the_api_server() -> None:
         (b"\x89PNG\r\n\x1a\n\0\xff\xff", "job.yaml:1: is not a text file"),
     ],
 )
-def test_a_file_in_another_encoding_is_told_how_to_convert_it(content: bytes, message: str) -> None:
+def test_a_file_in_another_encoding_is_reported_with_how_to_convert_it(content: bytes, message: str) -> None:
     with pytest.raises(BadFile) as raised:
         decode(content, "job.yaml")
     assert str(raised.value).startswith(message)
+
+
+def test_what_was_piped_in_is_converted_in_the_pipe() -> None:
+    with pytest.raises(BadFile, match=r"convert it with `iconv -f GB18030 -t UTF-8`$"):
+        decode("# 训练\n".encode("gbk"), "standard input")
 
 
 def test_a_byte_order_mark_is_ignored() -> None:

@@ -92,7 +92,7 @@ def test_a_warning_does_not_make_a_file_invalid():
 
 
 @pytest.mark.parametrize("verb", ["validate", "run", "plan", "submit"])
-def test_a_paddle_job_of_kubeflow_is_told_the_command_that_converts_it(verb: str, tmp_path: Path):
+def test_a_paddle_job_of_kubeflow_is_reported_with_the_command_that_converts_it(verb: str, tmp_path: Path):
     job = {"apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "metadata": {"name": "x"}, "spec": {}}
     file = tmp_path / "kubeflow.yaml"
     file.write_text(yaml.safe_dump(job))
@@ -102,7 +102,7 @@ def test_a_paddle_job_of_kubeflow_is_told_the_command_that_converts_it(verb: str
     assert f"convert it with `pdj convert {file} -o converted.yaml`" in done.stderr
 
 
-def test_who_runs_a_program_is_told_the_commands_and_they_work(tmp_path: Path):
+def test_running_a_program_shows_the_commands_that_train_it_and_they_work(tmp_path: Path):
     program = tmp_path / "mnist.py"
     program.write_text("print('trained by hand')")
     for name in (program, tmp_path):
@@ -132,6 +132,11 @@ def test_the_plan_for_this_machine_has_loopback_addresses():
     done = pdj("plan", "deploy/examples/wide_and_deep_podip.yaml", "--engine", "local")
     data = list(yaml.safe_load_all(done.stdout))[-1]["data"]
     assert data["PADDLE_TRAINER_ENDPOINTS"].startswith("127.")
+
+
+def test_a_plan_of_a_job_without_metadata_is_one_message():
+    done = pdj("plan", "-", "-n", "team", input="apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob\nspec: {}\n")
+    assert (done.returncode, done.stderr) == (2, "pdj: -:1: metadata.name: is missing; add it\n")
 
 
 def test_an_unknown_engine_is_rejected():

@@ -57,7 +57,6 @@ def command(
 def _convert(objects: list[dict[str, Any]], source: str) -> list[Converted]:
     """Every object, converted where possible; raises BadInput if that is none."""
     from paddlejob.api.convert import convert, convertible
-    from paddlejob.api.validate import faults
     from paddlejob.errors import BadInput, InvalidJob
 
     try:
@@ -66,13 +65,23 @@ def _convert(objects: list[dict[str, Any]], source: str) -> list[Converted]:
         conversions = [convert(obj) if convertible(obj) else None for obj in objects]
     except BadInput as error:
         raise BadInput(f"{source}: {error}") from None
-    errors = [fault for conversion in conversions if conversion for fault in faults(conversion.job)]
+    errors = [fault for conversion in conversions if conversion for fault in _faults(conversion.job)]
     if errors:
         raise InvalidJob(errors, source)
     return [
         Converted(conversion.job, tuple(conversion.notes)) if conversion else Converted(obj, copied=True)
         for obj, conversion in zip(objects, conversions, strict=True)
     ]
+
+
+def _faults(job: dict[str, Any]) -> list[str]:
+    """The errors that `pdj validate` would report."""
+    from paddlejob.api.fault import Severity
+    from paddlejob.api.pod_check import check_pods
+    from paddlejob.api.validate import find_faults
+
+    found = find_faults(job) or [fault for fault in check_pods(job) if fault.severity is Severity.ERROR]
+    return [str(fault) for fault in found]
 
 
 def _notes(results: list[Converted]) -> list[str]:

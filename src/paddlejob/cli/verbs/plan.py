@@ -48,7 +48,7 @@ def plan(
         raise BadInput(f"--engine: is {engine}; use {' or '.join(EXAMPLE_ADDRESSES)}")
     for document in jobs_in(file, objects_in(file)):
         if namespace:
-            document["metadata"]["namespace"] = namespace
+            document.setdefault("metadata", {})["namespace"] = namespace
         typer.echo("---\n" + to_yaml(*planned_objects(parse(document, file), engine)), nl=False)
 
 

@@ -74,10 +74,11 @@ def command(
 
 
 def _check(name: str) -> Report:
+    from paddlejob.api.documents import STDIN
     from paddlejob.cli.files import jobs_in, objects_in
     from paddlejob.errors import BadFile, PaddleJobError
 
-    report = Report("standard input" if name == "-" else name)
+    report = Report(STDIN if name == "-" else name)
     try:
         jobs = jobs_in(name, objects_in(name))
     except BadFile as error:
