@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-e2e \
-	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench lock clean
+	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench mutants chaos lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -91,6 +91,13 @@ bench: setup ## measure performance as a ratio to a lower bound
 	@$(BIN)/python -m bench.operator
 	@$(BIN)/python -m bench.local
 	@$(BIN)/python -m bench.data
+
+mutants: setup ## how many small defects the quick tests notice; 20 minutes; MUTANTS=n SEED=n PACKAGE=plan,engine
+	@$(BIN)/python -m tools.mutants $(if $(MUTANTS),--mutants=$(MUTANTS)) $(if $(SEED),--seed=$(SEED)) \
+		$(if $(PACKAGE),--package=$(PACKAGE)) $(if $(TESTS),--tests=$(TESTS))
+
+chaos: setup ## random faults on a real three-node cluster, then checks of what must hold; MINUTES=n SEED=n
+	@$(BIN)/python -m tools.chaos $(if $(SEED),--seed=$(SEED)) $(if $(MINUTES),--minutes=$(MINUTES))
 
 lock: setup ## update requirements.lock to the newest versions
 	@$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-header --extra aws --extra paddle --group dev \

@@ -39,6 +39,8 @@ PORT = 2379
 PORTS_PER_POD = 20
 GLOO_PORT_OFFSET = 18
 """Gloo's rendezvous needs a port other than the parameter server's: trainers crash if they share one."""
+MASTER_PORT_OFFSET = 19
+"""MASTER_PORT, in the block of worker 0. Paddle itself binds the first ports of the block, with or without launcher."""
 HOST_PORT_FIRST = 20000
 HOST_PORT_LAST = 29999
 
@@ -65,9 +67,19 @@ ENV_HETER_DEVICE = "HETER_DEVICE_TYPE"
 ENV_STAGE_ID = "STAGE_ID"
 ENV_STAGE_NUM = "STAGE_NUM"
 ENV_STAGE_TRAINERS = "PADDLE_STAGE_TRAINERS_NUM"
+ENV_NNODES = "NNODES"
+ENV_RANK = "RANK"
+ENV_MASTER_ADDR = "MASTER_ADDR"
+ENV_MASTER_PORT = "MASTER_PORT"
+"""PaddleFormers and ERNIEKit delete the variables of Paddle and read these four."""
+ENV_INSTANCES = "TRAINER_INSTANCES"
+ENV_POD_INDEX = "POD_INDEX"
 ENV_HOST_OPEN = "PADDLEJOB_HOST_OPEN"
 ENV_HOST_CLOSE = "PADDLEJOB_HOST_CLOSE"
 """Brackets around an IPv6 address, empty for IPv4; known once pods have addresses."""
+
+UNBUFFERED = "PYTHONUNBUFFERED"
+"""Without it, what a program prints appears in the log of its pod minutes later."""
 
 ENV_VALUE_LIMIT = 128 * 1024 - 1
 """The longest `NAME=value` string that execve accepts."""

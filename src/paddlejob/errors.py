@@ -2,6 +2,7 @@
 
 PaddleJobError
 ├── BadInput                the input cannot be used; exit status 2
+│   ├── BadFile             a file cannot be read as Kubernetes objects
 │   └── InvalidJob          a job breaks the rules; lists every fault
 ├── NotPossible             the input is valid, but this machine or cluster cannot do what it asks for
 │   ├── AwsError            AWS rejected a request
@@ -39,6 +40,17 @@ class PaddleJobError(Exception):
 
 class BadInput(PaddleJobError):
     exit_code = 2
+
+
+class BadFile(BadInput):
+    """A file that cannot be read as Kubernetes objects; line and column are 0 where they are unknown."""
+
+    def __init__(self, source: str, problem: str, line: int = 0, column: int = 0) -> None:
+        self.source = source
+        self.problem = problem
+        self.line = line
+        position = "".join(f":{number}" for number in (line, column) if number)
+        super().__init__(f"{source}{position}: {problem}")
 
 
 class InvalidJob(BadInput):

@@ -11,6 +11,7 @@ import pytest
 from paddlejob.errors import NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
+from paddlejob.operator.manifests import IMAGE
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
 from tests.support.cluster_pdj import ClusterPdj
@@ -49,8 +50,14 @@ async def test_a_job_is_submitted_looked_at_and_deleted(pdj: ClusterPdj, stage: 
         ["worker-0", "Running", "1"],
         ["worker-1", "Running", "1"],
     ]
+    everywhere = await pdj("list", "--cluster")
+    assert [line.split()[:2] for line in everywhere.stdout.splitlines()] == [
+        ["NAMESPACE", "NAME"],
+        [namespace, "story"],
+    ]
     why = await pdj("why", "story", "--cluster", "-n", namespace)
     assert why.stdout.startswith("story is running: "), why.stdout
+    assert why.stdout.endswith(f"Next: follow its output with `pdj logs -f story --cluster -n {namespace}`.\n")
 
     deleted = await pdj("delete", "story", "--cluster", "-n", namespace)
     assert deleted.stdout == "story deleted\n", deleted.stderr
@@ -58,7 +65,7 @@ async def test_a_job_is_submitted_looked_at_and_deleted(pdj: ClusterPdj, stage: 
     again = await pdj("get", "story", "--cluster", "-n", namespace)
     assert (again.returncode, again.stderr) == (
         2,
-        f"pdj: job story not found in namespace {namespace}; start one with `pdj submit FILE`\n",
+        f"pdj: job story not found in namespace {namespace}; start one with `pdj submit FILE -n {namespace}`\n",
     )
 
 
@@ -138,8 +145,8 @@ async def test_all_errors_in_all_files_are_reported_and_nothing_is_sent(
     done = await pdj("submit", first, second, "missing.yaml")
     assert done.returncode == 2
     for message in (
-        "spec.worker.replicas: is 0",
-        "spec.intranet: is",
+        "spec.worker.replicas: 0 is less than 1",
+        'spec.intranet: "Carrier" is not valid',
         "second.yaml: apiVersion: is missing",
         "second.yaml: contains no PaddleJob",
         "missing.yaml: no such file",
@@ -238,8 +245,28 @@ async def test_logs_that_do_not_exist_yet_are_reported(pdj: ClusterPdj, stage: O
     done = await pdj("logs", "story", "--cluster", "-n", namespace)
     assert (done.returncode, done.stderr) == (
         2,
-        "pdj: job story has no such log; list its replicas with `pdj get story`\n",
+        f"pdj: job story has no such log; list its replicas with `pdj get story --cluster -n {namespace}`\n",
     )
+
+
+@pytest.mark.parametrize("follow", [(), ("-f",)])
+async def test_the_logs_of_a_completed_job_are_gone_with_its_pods_and_the_policy_is_named(
+    pdj: ClusterPdj, stage: OperatorStage, namespace: str, follow: tuple[str, ...]
+) -> None:
+    await pdj("submit", pdj.write(job(namespace, workers=1)))
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 0)
+    await stage.until(phase="Completed")
+    await stage.until_gone("story-worker-0")
+    done = await pdj("logs", "story", *follow, "--cluster", "-n", namespace)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "pdj: job story has ended (Completed) and its pods were removed with their logs "
+        "(cleanPodPolicy: OnCompletion); to keep them, set cleanPodPolicy to OnFailure or Never "
+        "and run the job again\n",
+    )
+    why = await pdj("why", "story", "--cluster", "-n", namespace)
+    assert why.stdout.endswith(f"Next: remove the job with `pdj delete story --cluster -n {namespace}`.\n")
 
 
 async def test_an_operator_image_that_cannot_be_pulled_is_reported(pdj: ClusterPdj, admin: Client) -> None:
@@ -253,7 +280,7 @@ async def test_an_operator_image_that_cannot_be_pulled_is_reported(pdj: ClusterP
         await admin.patch(PODS, name, "paddle-system", changes, subresource="status")
         done = await installing
     finally:
-        await pdj("install", "--no-wait")
+        await pdj("install", "--no-wait", "--image", IMAGE)
     assert done.returncode == 1
     assert f"pod {name}: ImagePullBackOff: cannot pull the image example/none:1" in done.stderr
     assert "--image" in done.stderr

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from paddlejob.operator.manifests import IMAGE
 from testbed.build.binaries import binaries
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
@@ -55,7 +56,7 @@ def verdicts(pdj: ClusterPdj, *arguments: str) -> dict[str, str]:
 def test_from_nothing_to_an_operator_and_back(pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str) -> None:
     early = pdj.run("submit", job_file(pdj, kwok_namespace))
     assert early.returncode == 1
-    assert "install it and the operator with `pdj install --cluster`" in early.stderr
+    assert "install it and the operator with `pdj install`" in early.stderr
     assert {"PaddleJob": "change", "operator": "change"}.items() <= verdicts(pdj).items()
 
     done = pdj.run("install")
@@ -105,6 +106,15 @@ def test_installing_again_brings_a_new_version_and_leaves_jobs_alone(
     assert [one["image"] for one in spec["template"]["spec"]["containers"]] == ["example/operator:2"]
     after = held(plane, "pdj", "story", "-n", kwok_namespace)
     assert after["metadata"] == before["metadata"]
+
+    again = pdj.run("install")
+    assert again.returncode == 0, again.stderr
+    assert "keeps the image example/operator:2; change it with --image" in again.stdout
+    spec = held(plane, *DEPLOYMENT)["spec"]
+    assert spec["replicas"] == 2
+    assert [one["image"] for one in spec["template"]["spec"]["containers"]] == ["example/operator:2"]
+    assert pdj.run("install", "--image", IMAGE, "--replicas", "1").returncode == 0
+    assert held(plane, *DEPLOYMENT)["spec"]["replicas"] == 1
 
     kept = pdj.run("uninstall", "--yes", "--keep-jobs")
     assert "keeps the PaddleJob CRD and all jobs" in kept.stderr

@@ -74,6 +74,16 @@ async def created_pods(stage: OperatorStage, count: int = 2) -> list[str]:
     return sorted(made)
 
 
+async def test_a_command_that_does_not_exist(stage: OperatorStage):
+    await stage.submit()
+    await stage.until(phase="Running")
+    runc = "failed to create shim task: OCI runtime create failed: unable to start container process"
+    message = f'{runc}: error during container init: exec: "trian.py": executable file not found in $PATH: unknown'
+    await stage.kubelet.exit("story-worker-1", 128, reason="StartError", message=message)
+    remedy = "correct its command or image"
+    await expect(stage, "StartError", "story-worker-1 could not start", remedy, phase="Failed", attempt=1)
+
+
 async def test_unschedulable(stage: OperatorStage):
     await stage.kubelet.freeze()
     await stage.submit()

@@ -56,6 +56,9 @@ async def a_collective_job_completes(stage: Stage) -> None:
     endpoints = seen[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
     assert len(set(endpoints)) == 2
     assert [one["PADDLE_CURRENT_ENDPOINT"] for one in seen] == endpoints
+    assert [(one["RANK"], one["NNODES"], one["PYTHONUNBUFFERED"]) for one in seen] == [("0", "2", "1"), ("1", "2", "1")]
+    assert {one["MASTER_ADDR"] for one in seen} == {seen[0]["POD_IP"]}
+    assert {one["MASTER_PORT"] for one in seen}.isdisjoint(endpoint.rpartition(":")[2] for endpoint in endpoints)
     for index in range(2):
         await stage.exit(f"story-worker-{index}", 0)
     await stage.until(phase="Completed", worker_finished="0-1")
@@ -102,6 +105,15 @@ async def a_job_that_keeps_failing_fails_and_says_why(stage: Stage) -> None:
     status = await stage.until(phase="Failed", reason="BackoffLimitExceeded")
     assert "story-worker-0 failed with exit status 7" in status["message"]
     assert "ValueError: no such column" in status["message"]
+
+
+async def a_command_that_does_not_exist_fails_the_job_at_once(stage: Stage) -> None:
+    await stage.submit(workers=2)
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-1", 127, message="sh: 1: trian.py: not found")
+    status = await stage.until(phase="Failed", reason="CommandNotFound", attempt=1)
+    assert "story-worker-1 failed with exit status 127" in status["message"]
+    assert "correct its command or image" in status["message"]
 
 
 async def a_server_that_exits_restarts_the_job(stage: Stage) -> None:
@@ -174,6 +186,7 @@ STORIES: tuple[Story, ...] = (
     a_heter_job_gives_every_role_its_stage,
     a_failed_worker_restarts_the_whole_job_once,
     a_job_that_keeps_failing_fails_and_says_why,
+    a_command_that_does_not_exist_fails_the_job_at_once,
     a_server_that_exits_restarts_the_job,
     suspending_removes_the_pods_and_resuming_starts_anew,
     an_elastic_job_is_scaled_while_it_runs,

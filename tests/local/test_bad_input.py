@@ -55,6 +55,14 @@ def test_two_jobs_of_one_name_in_a_file(pdj: Pdj):
     assert "two jobs are named job" in refused(pdj, str(file))
 
 
+def test_the_launcher_with_servers_is_noted_before_the_job_hangs(pdj: Pdj):
+    worker = ["sh", "-c", "exit 0; python -m paddle.distributed.launch train.py"]
+    done = pdj("run", pdj.write(ps=1, ps_command=["sleep", "600"], worker_command=worker))
+    assert done.returncode == 0, done
+    noted = "note: spec.worker: paddle.distributed.launch waits forever in a job with parameter servers; run the"
+    assert noted in done.stderr
+
+
 def test_several_jobs_in_a_file_all_run(pdj: Pdj):
     files = [Path(pdj.write(name, command=["bash", "-c", f"echo {name}"])) for name in ("one", "two")]
     (pdj.folder / "both.yaml").write_text("---\n".join(file.read_text() for file in files))

@@ -11,8 +11,9 @@ from paddlejob.local.machine.resources import Machine
 from paddlejob.local.store import Store
 from tests.support.builders import document, template
 from tests.support.expecting import until
+from tests.support.fake_gpus import fake_gpus
 
-GPUS = Machine("server", cpus=64, memory=1 << 40, gpus=("0", "1", "2"))
+GPUS = Machine("server", cpus=64, memory=1 << 40, gpus=fake_gpus(3))
 
 
 def program(script: str, **container: Any) -> dict[str, Any]:

@@ -76,10 +76,41 @@ def test_a_program_that_keeps_failing_fails_the_job_with_the_end_of_its_log(pdj:
     assert "pdj logs job --role worker --index 0" in explained
 
 
-def test_a_command_that_does_not_exist_is_named(pdj: Pdj):
-    failed = pdj("run", pdj.write(command=["trian.py"], backoffLimit=0))
+def test_a_command_that_does_not_exist_is_named_and_not_tried_again(pdj: Pdj):
+    failed = pdj("run", pdj.write(command=["trian.py"]))
     assert failed.returncode == 1
-    assert "could not start: trian.py: no such command" in failed.stderr
+    assert "could not start: trian.py: no such command; correct its command" in failed.stderr
+    assert (pdj.status("job").reason, pdj.status("job").attempt) == ("StartError", 1)
+
+
+def test_a_command_that_a_shell_does_not_find_is_not_tried_again(pdj: Pdj):
+    failed = pdj("run", pdj.write(command=["sh", "-c", "exec trian.py"]))
+    assert failed.returncode == 1
+    assert "CommandNotFound: job-worker-0 failed with exit status 127" in failed.stderr
+    assert pdj.status("job").attempt == 1
+
+
+def test_a_missing_config_map_fails_the_job_at_once_with_the_remedy(pdj: Pdj):
+    missing = {"envFrom": [{"configMapRef": {"name": "absent"}}]}
+    failed = pdj("run", pdj.write(command=["true"], container=missing))
+    assert failed.returncode == 1
+    assert "ConfigMap absent does not exist; add it to the file of the job" in failed.stderr
+    assert pdj.status("job").attempt <= 1
+
+
+def test_a_missing_module_is_a_crash_like_any_other(pdj: Pdj):
+    failed = pdj("run", pdj.write(command=["python", "-c", "import absent"], backoffLimit=1))
+    assert failed.returncode == 1
+    assert "No module named 'absent'" in failed.stderr
+    assert pdj.status("job").restarts == 1
+
+
+def test_no_restart_fails_at_the_first_failure_of_this_run_only(pdj: Pdj):
+    file = pdj.write(command=["sh", "-c", "exit 3"], backoffLimit=1)
+    assert pdj("run", "--no-restart", file).returncode == 1
+    assert (pdj.status("job").reason, pdj.status("job").restarts) == ("BackoffLimitExceeded", 0)
+    assert pdj("run", file).returncode == 1
+    assert pdj.status("job").restarts == 1
 
 
 def test_a_killed_server_restarts_the_whole_job(pdj: Pdj):

@@ -31,9 +31,10 @@ def folder() -> Iterator[Path]:
         here.chmod(0o755)
         shutil.copytree(Path(paddlejob.__file__).parent / "local", here / "src" / "paddlejob" / "local")
         shutil.copy(paddlejob.__file__, here / "src" / "paddlejob")
-        for made in ("stage", "data", "logs"):
+        for made in ("stage", "data", "logs", "memory"):
             (here / made).mkdir()
             os.chown(here / made, NOBODY, NOBODY)
+        (here / "locked").mkdir()
         yield here
 
 
@@ -59,6 +60,7 @@ def ask(folder: Path, *requests: dict[str, Any], seconds: float = 30) -> list[di
 
 
 def spec(folder: Path, name: str, script: str) -> dict[str, Any]:
+    memory, data = str(folder / "memory"), str(folder / "data")
     return {
         "id": name,
         "argv": ["sh", "-c", script],
@@ -66,18 +68,29 @@ def spec(folder: Path, name: str, script: str) -> dict[str, Any]:
         "cwd": "/nas",
         "log": str(folder / "logs" / name),
         "stage": str(folder / "stage"),
-        "mounts": [{"target": "/nas", "source": str(folder / "data")}, {"target": "/dev/shm", "size": 1 << 20}],
+        "mounts": [
+            {"target": "/nas", "source": data},
+            {"target": str(folder / "locked" / "absent"), "source": data},
+            {"target": "/dev/shm", "source": memory, "memory": memory, "size": 1 << 20},
+        ],
     }
 
 
 def test_volumes_are_mounted_and_the_user_stays_who_he_is(folder: Path):
-    first, *reports = ask(folder, spec(folder, "one", "id -u; echo 42 > /nas/written; ls /dev/shm; echo $$"))
+    first, *reports = ask(
+        folder, spec(folder, "one", f"id -u; echo 42 > /nas/written; ls /dev/shm {folder}/locked/absent; echo $$")
+    )
     if not first["isolated"]:
         pytest.skip(f"user namespaces are not permitted here: {first['why']}")
     assert {"id": "one", "ended": 0, "oom": False} in reports
-    assert (folder / "logs" / "one").read_text().split() == [str(NOBODY), "2"]
+    assert (folder / "logs" / "one").read_text().split() == [
+        str(NOBODY),
+        *("/dev/shm:", f"{folder}/locked/absent:", "written"),
+        "2",
+    ]
     assert (folder / "data" / "written").read_text() == "42\n"
     assert not Path("/nas").exists()
+    assert not (folder / "locked" / "absent").exists(), "the user may not write there"
 
 
 def test_nothing_outlives_the_supervisor(folder: Path):

@@ -34,7 +34,7 @@ ARROWS = {
 FREE = {"__init__", "__main__", "cli", "examples"}
 PURE_MODULES = {
     "__future__", "collections", "copy", "dataclasses", "datetime", "difflib", "enum", "functools", "hashlib",
-    "itertools", "json", "math", "re", "typing",
+    "itertools", "json", "math", "re", "shlex", "typing",
     "jsonschema_rs", "pydantic", "yaml",
 }  # fmt: skip
 

@@ -6,38 +6,42 @@ The schema is that of the CRD, with unknown fields as faults: what passes here p
 from __future__ import annotations
 
 import difflib
-import re
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from paddlejob import contract
 from paddlejob.api.crd import job_schema
+from paddlejob.api.documents import Path
+from paddlejob.api.fault import Fault, parse_fault
+from paddlejob.api.misplaced import METADATA_FIELDS, remedy
 from paddlejob.api.rules import CHANGE_RULES, ROLES, RULES, Obj
 from paddlejob.api.types import PaddleJob
+from paddlejob.api.yaml_problem import first_full_width, full_width, show
 from paddlejob.errors import InvalidJob
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
-METADATA_FIELDS = (
-    "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
-    "generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences",
-    "resourceVersion", "selfLink", "uid",
-)  # fmt: skip
+GPU_FIELDS = ("gpu", "gpus", "nvidia.com/gpu")
 
 
 def parse(document: Obj, source: str = "") -> PaddleJob:
     """The job as a typed object; raises InvalidJob with every fault."""
-    found = faults(document)
+    found = find_faults(document)
     if found:
-        raise InvalidJob(found, source)
+        raise InvalidJob([fault.at(document, source) for fault in found])
     return PaddleJob.model_validate(document)
 
 
 def faults(document: Obj) -> list[str]:
+    """The faults of a new job in sentences; empty if it is valid."""
+    return [str(fault) for fault in find_faults(document)]
+
+
+def find_faults(document: Obj) -> list[Fault]:
     """The faults of a new job; empty if it is valid."""
-    found = [_sentence(error) for error in _validator().iter_errors(document)]
+    found = [fault for error in _validator().iter_errors(document) for fault in _explain(error)]
     if found:
         return found
     job = with_defaults(document)
@@ -45,22 +49,22 @@ def faults(document: Obj) -> list[str]:
     for role in ROLES:
         if role in job["spec"]:
             checked += [(rule.check(job["spec"][role]), f"spec.{role}.") for rule in RULES if rule.level == "role"]
-    return [prefix + fault for fault, prefix in checked if fault] + _sub_path_faults(job["spec"])
+    return [parse_fault(prefix + fault) for fault, prefix in checked if fault] + _sub_path_faults(job["spec"])
 
 
-def _sub_path_faults(spec: Obj) -> list[str]:
-    """Parts of volumes that are none. The API server rejects only the pods of such a job."""
+def _sub_path_faults(spec: Obj) -> list[Fault]:
+    """Parts of volumes that lie outside of them. The API server rejects only the pods of such a job."""
     found = []
     for role, kind in product(ROLES, ("initContainers", "containers")):
         containers = spec[role]["template"]["spec"].get(kind) or [] if role in spec else []
         for number, container in enumerate(containers):
             for index, mount in enumerate(container.get("volumeMounts") or []):
-                where = f"spec.{role}.template.spec.{kind}[{number}].volumeMounts[{index}]"
                 for field in ("subPath", "subPathExpr"):
                     path = mount.get(field) or ""
                     if path.startswith("/") or ".." in path.split("/"):
-                        remedy = "leads out of the volume; use a relative path without '..'"
-                        found.append(f"{where}.{field}: {_short(path)} {remedy}")
+                        where = ("spec", role, "template", "spec", kind, number, "volumeMounts", index, field)
+                        message = "leads out of the volume; use a relative path without '..'"
+                        found.append(Fault(where, f"{show(path)} {message}"))
     return found
 
 
@@ -125,40 +129,54 @@ def _strict(schema: Any) -> Any:
     return result
 
 
-def _sentence(error: ValidationError) -> str:
-    where = _path(error.instance_path)
+def _explain(error: ValidationError) -> list[Fault]:
+    path = tuple(error.instance_path)
     kind: Any = error.kind
-    value = error.instance
     match kind.name:
         case "additionalProperties":
             known = _known_fields(error.schema_path)
-            return "; ".join(_unknown(where, name, known) for name in kind.unexpected)
+            return [_unknown(path, name, known) for name in kind.unexpected]
         case "required":
-            return f"{_join(where, kind.property)}: is missing; add it"
+            return [Fault((*path, kind.property), "is missing; add it")]
+    return [Fault(path, _sentence(error))]
+
+
+def _sentence(error: ValidationError) -> str:
+    kind: Any = error.kind
+    value = error.instance
+    match kind.name:
         case "enum":
-            return f"{where}: {_short(value)} is not valid; use {_listed(kind.options)}"
+            return f"{show(value)} is not valid; use {_listed(kind.options)}"
+        case "type" if value is None and kind.types == ["object"]:
+            return "is empty; indent its fields below it"
         case "type":
-            return f"{where}: {_short(value)} is not {_type_names(kind.types)}{_hint(value, kind.types)}"
+            return f"{show(value)} is not {_type_names(kind.types)}{_hint(value, kind.types)}"
         case "minimum":
-            return f"{where}: {value} is less than {kind.limit}; use {kind.limit} or more"
+            return f"{show(value)} is less than {kind.limit}; use {kind.limit} or more"
         case "maximum":
-            return f"{where}: {value} is more than {kind.limit}; use {kind.limit} or less"
+            return f"{show(value)} is more than {kind.limit}; use {kind.limit} or less"
         case "minItems":
-            return f"{where}: is empty; add at least one"
+            return "is empty; add at least one"
         case "pattern" if kind.pattern == contract.QUANTITY:
-            return f"{where}: {_short(value)} is not a quantity; write it as 2, 500m or 4Gi"
+            return f"{show(value)} is not a quantity; write it as 2, 500m or 4Gi"
         case "pattern":
             return (
-                f"{where}: {_short(value)} is not a valid name; use lower-case letters, digits and '-', start and end "
+                f"{show(value)} is not a valid name; use lower-case letters, digits and '-', start and end "
                 "with a letter or digit, and use at most 63 characters"
             )
-    return f"{where or 'the document'}: {error.message}"
+    return str(error.message)
 
 
-def _unknown(where: str, name: str, known: list[str]) -> str:
+def _unknown(path: Path, name: str, known: list[str]) -> Fault:
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else "remove it"
-    return f"{_join(where, name)}: unknown field; {hint}"
+    if character := first_full_width(name):
+        problem, hint = full_width(character)
+        return Fault((*path, name), f"unknown field; {problem}; {hint}")
+    if name in GPU_FIELDS:
+        hint = "write nvidia.com/gpu below resources.limits of the container"
+    else:
+        hint = remedy(path, name) or (f'did you mean "{near[0]}"?' if near else "remove it")
+    return Fault((*path, name), f"unknown field; {hint}")
 
 
 def _known_fields(schema_path: list[str | int]) -> list[str]:
@@ -166,25 +184,6 @@ def _known_fields(schema_path: list[str | int]) -> list[str]:
     for step in schema_path[:-1]:
         part = part.get(step, {}) if isinstance(part, dict) else {}
     return sorted(part.get("properties", METADATA_FIELDS))
-
-
-def _path(steps: list[str | int]) -> str:
-    written = ""
-    for step in steps:
-        if isinstance(step, int):
-            written += f"[{step}]"
-        else:
-            written = _join(written, step if re.fullmatch(r"[\w-]+", step) else f'["{step}"]')
-    return written
-
-
-def _join(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
-
-
-def _short(value: object) -> str:
-    text = "null" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _listed(options: list[Any]) -> str:
@@ -203,6 +202,8 @@ def _hint(value: object, types: list[str]) -> str:
         return f'; write "{value:g}" in quotes'
     if isinstance(value, int | bool) and types == ["string"]:
         return f'; write "{str(value).lower() if isinstance(value, bool) else value}" in quotes'
+    if isinstance(value, str) and (character := first_full_width(value)):
+        return f"; {'; '.join(full_width(character))}"
     if isinstance(value, str) and value.isdecimal() and types == ["integer"]:
         return "; remove the quotes"
     return ""

@@ -3,42 +3,82 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.errors import BadInput, NotPossible
+from paddlejob.api.convert import is_kubeflow_job
+from paddlejob.api.documents import decode, documents
+from paddlejob.api.fault import line_of
+from paddlejob.errors import BadFile, BadInput, NotPossible
+
+Object = dict[str, Any]
+CONVERTED = "converted.yaml"
+PROGRAMS = {".py": "a Python program", ".sh": "a shell script", ".ipynb": "a notebook"}
 
 
-def objects_in(name: str) -> list[dict[str, Any]]:
+def objects_in(name: str) -> list[Object]:
     """The Kubernetes objects in a file; `-` is standard input."""
-    from paddlejob.api.documents import documents
-
     if name == "-":
-        return documents(sys.stdin.read(), "standard input")
+        content = sys.stdin.buffer.read() if sys.stdin else b""
+        return [*documents(decode(content, "standard input"), "standard input")]
     path = Path(name)
     if not name or not path.exists():
-        raise BadInput(f"{name}: no such file")
+        raise BadFile(name, "no such file")
     if path.is_dir():
-        raise BadInput(f"{name}: is a directory; name a file in it")
+        raise BadFile(name, _directory_problem(path))
+    if path.suffix in PROGRAMS:
+        raise BadFile(name, f"is {PROGRAMS[path.suffix]}, not a job file; {_how_to_run(path)}")
     try:
-        return documents(path.read_text(encoding="utf-8"), name)
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{name}: is not a text file: {error.reason} at byte {error.start}") from None
+        return [*documents(decode(path.read_bytes(), name), name)]
     except OSError as error:
-        raise BadInput(f"{name}: cannot be read: {error.strerror}") from None
+        raise BadFile(name, f"cannot be read: {error.strerror}") from None
 
 
-def jobs_in(name: str, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The PaddleJobs among the objects of a file; raises BadInput if there are none."""
+def _directory_problem(path: Path) -> str:
+    """Names the job file in a directory, or how to create one for the program in it."""
+    files = sorted(str(file) for ending in ("yaml", "yml") for file in path.glob(f"*.{ending}"))
+    if files:
+        return f"is a directory; name a job file, such as {files[0]}"
+    programs = [path / "train.py", path / "main.py", *sorted(path.glob("*.py"))]
+    program = next((file for file in programs if file.is_file()), None)
+    create = f"create one with `pdj init -o {shlex.quote(str(path / 'job.yaml'))}`"
+    return f"is a directory without a job file; {_how_to_run(program) if program else create}"
+
+
+def _how_to_run(program: Path) -> str:
+    """The commands that run a program."""
+    job = shlex.quote(str(program.with_name("job.yaml")))
+    if program.suffix == ".ipynb":
+        return "save the notebook as a Python program first"
+    return (
+        f"to train it, create a job file with `pdj init single --program {shlex.quote(str(program))} -o {job}` "
+        f"and run that with `pdj run {job}`"
+    )
+
+
+def jobs_in(name: str, objects: Sequence[Object]) -> list[Object]:
+    """The PaddleJobs among the objects of a file; raises BadInput if there are none, or if one is Kubeflow's."""
     jobs = [document for document in objects if is_paddle_job(document)]
     if not jobs:
         raise no_job_in(name, objects)
+    for job in jobs:
+        if is_kubeflow_job(job):
+            raise kubeflow_job_in(name, job)
     return jobs
 
 
-def no_job_in(name: str, objects: list[dict[str, Any]]) -> BadInput:
+def kubeflow_job_in(name: str, job: Object) -> BadFile:
+    """The error for a PaddleJob of Kubeflow's training operator."""
+    command = f"pdj convert {shlex.quote(name)} -o {CONVERTED}"
+    problem = f"{job['apiVersion']} is the PaddleJob of Kubeflow; convert it with `{command}`"
+    return BadFile(name, f"apiVersion: {problem}", line_of(job, ("apiVersion",)))
+
+
+def no_job_in(name: str, objects: Sequence[Object]) -> BadFile:
     """The error for a file without a PaddleJob."""
     kinds = [str(document.get("kind") or "an object without kind") for document in objects]
     if "Job" in kinds:
@@ -47,10 +87,10 @@ def no_job_in(name: str, objects: list[dict[str, Any]]) -> BadInput:
         remedy = f"did you mean kind: {contract.KIND}?"
     else:
         remedy = "check kind and apiVersion, or create a job file with `pdj init`"
-    return BadInput(f"{name}: contains no PaddleJob, only {', '.join(dict.fromkeys(kinds))}; {remedy}")
+    return BadFile(name, f"contains no PaddleJob, only {', '.join(dict.fromkeys(kinds))}; {remedy}")
 
 
-def is_paddle_job(document: dict[str, Any]) -> bool:
+def is_paddle_job(document: Object) -> bool:
     return document.get("kind") == contract.KIND
 
 

@@ -84,8 +84,10 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in VERBS:
             return args[0], load_verb(args[0]), args[1:]
-        if args and (close := difflib.get_close_matches(args[0], VERBS, 1)):
-            raise BadInput(f"unknown command {args[0]}; did you mean `pdj {close[0]}`?")
+        if args and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], VERBS, 1)
+            remedy = f"did you mean `pdj {close[0]}`?" if close else "list all commands with `pdj --help`"
+            raise BadInput(f"unknown command {args[0]}; {remedy}")
         return super().resolve_command(ctx, args)
 
 

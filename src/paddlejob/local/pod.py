@@ -10,6 +10,7 @@ from paddlejob import contract
 from paddlejob.api.template import training_container
 from paddlejob.api.types import Role
 from paddlejob.engine.backend import Key
+from paddlejob.local.machine.gpus import Gpu
 from paddlejob.local.machine.resources import limits, parse_quantity
 from paddlejob.local.records import PodRecord
 from paddlejob.local.runtime.volumes import Source
@@ -27,7 +28,7 @@ class LocalPod:
     manifest: Manifest
     own: Path
     """Files of this pod alone; they are removed with it."""
-    gpus: list[str] | None = None
+    gpus: list[Gpu] | None = None
     """None on a machine without GPUs."""
     prepared: bool = False
     """The kubelet has prepared its volumes, or tried to."""

@@ -13,7 +13,9 @@ from typing import Any
 
 from paddlejob.api.types import PaddleJob
 from paddlejob.errors import PaddleJobError
-from paddlejob.local.machine.resources import Machine, format_quantity, is_accelerator, of_job
+from paddlejob.local.machine.gpu_locks import is_free
+from paddlejob.local.machine.gpus import VISIBLE
+from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
@@ -37,6 +39,7 @@ def preflight(
 ) -> PreflightResult:
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
+    found.notes += _gpu_notes(job, options, machine)
     for role, spec in job.spec.roles.items():
         pod = spec.template["spec"]
         found.errors += [f"spec.{role}.template: {error}" for error in _unmatched_nodes(pod, machine)]
@@ -66,9 +69,27 @@ def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iter
             f"{format_quantity(resource, capacity) if capacity else 'none'}"
         )
         if is_accelerator(resource):
-            yield f"{amounts}; {ON_CPU}"
+            reason = f" ({machine.gpu_note})" if machine.gpu_note and resource == GPU else ""
+            yield f"{amounts}{reason}; {ON_CPU}"
         elif not options.overcommit:
             yield f"{amounts}; lower requests or replicas, or run it anyway with --overcommit"
+
+
+def _gpu_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
+    requested = of_job(job.spec)[GPU]
+    if not requested:
+        return
+    yield machine.gpu_note
+    for role, spec in job.spec.roles.items():
+        for container in _containers(spec.template["spec"]):
+            if any(one["name"] == VISIBLE for one in container.get("env") or []):
+                yield f"spec.{role}: {VISIBLE} of the job file is used instead of the GPUs that are free; remove it"
+    in_use = sum(not is_free(gpu) for gpu in machine.gpus)
+    if options.overcommit and len(machine.gpus) - in_use < requested <= len(machine.gpus):
+        yield (
+            f"{GPU}: {in_use} of {len(machine.gpus)} GPUs are in use by other jobs and are shared because of "
+            "--overcommit; without it, the job waits for free GPUs"
+        )
 
 
 def _unmatched_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:

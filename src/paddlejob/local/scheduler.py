@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from paddlejob.api.types import PaddleJob
 from paddlejob.local.machine.addresses import Addresses
 from paddlejob.local.machine.ports import PortBlock
@@ -10,8 +12,10 @@ from paddlejob.local.machine.resources import Machine, of_job
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.store import Store
+from paddlejob.plan import times
 
 UNSCHEDULABLE = "Unschedulable"
+GPU_SHARED = "GPUShared"
 
 
 class Scheduler:
@@ -52,11 +56,19 @@ class Scheduler:
         requested = of_job(job.spec)
         if objects.allocation.resources == requested:
             return ""
-        missing = self._reservations.reserve(job, objects.folder, overcommit)
+        missing = self._reservations.reserve(job, objects.folder, objects.allocation, overcommit)
         objects.allocation.resources = None if missing else requested
+        if objects.allocation.shared_gpus and not missing:
+            self._report_shared_gpus(objects)
         return missing
+
+    def _report_shared_gpus(self, objects: JobObjects) -> None:
+        shared = ", ".join(f"GPU {gpu.visible_as} ({gpu.uuid})" for gpu in objects.allocation.shared_gpus)
+        message = f"{shared}: also used by other jobs, because of --overcommit; without it, the job waits for free GPUs"
+        event = {"time": times.format(time.time()), "reason": GPU_SHARED, "message": message, "warning": True}
+        objects.folder.add_event(event)
 
     def _bind(self, objects: JobObjects, pod: LocalPod) -> None:
         if self._machine.gpus:
-            pod.gpus = self._reservations.gpus(objects.folder, pod.seen.name)
+            pod.gpus = objects.allocation.gpus(pod.seen.name)
         objects.update(pod, address=self._addresses.take(), node=self._machine.name, reason="", message="")

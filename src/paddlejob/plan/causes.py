@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paddlejob.api.types import Role
-from paddlejob.plan import names
+from paddlejob.plan import names, permanent
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
 OUTPUT_LIMIT = 1200
+START_LIMIT = 300
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class Cause:
     reason: str
     message: str
     """One sentence, followed on lines of their own by the last output of the container."""
+    permanent: bool = False
+    """Whether another attempt would end in the same way."""
 
 
 def disruption(s: Snapshot) -> Cause | None:
@@ -52,6 +55,9 @@ def _disrupted(pod: Pod) -> str:
 def failure(s: Snapshot) -> Cause | None:
     """A program that failed, or a server that exited at all while workers still train."""
     failed = [pod for pod in _unfinished(s) if pod.phase is PodPhase.FAILED]
+    for pod in failed:
+        if permanent.cannot_heal(s, pod):
+            return replace(_failed(pod), permanent=True)
     if failed:
         return _failed(min(failed, key=_by_relevance))
     for pod in s.current.values():
@@ -78,9 +84,14 @@ def _failed(pod: Pod) -> Cause:
             f"{pod.role}, or use a smaller batch"
         )
         return Cause("OutOfMemory", message + _quoted(pod.message))
-    if pod.reason == "StartError":
-        message = f"{pod.name} could not start: {pod.message[:300]}; correct its command or image"
-        return Cause("StartError", message)
+    if pod.reason == permanent.INVALID_TEMPLATE:
+        return Cause(pod.reason, f"{pod.name} cannot start: {pod.message[:START_LIMIT]}")
+    if pod.reason in permanent.START_REASONS:
+        remedy = "correct its command or image" if permanent.is_wrong_command(pod) else "check its volumes and its node"
+        return Cause("StartError", f"{pod.name} could not start: {pod.message[:START_LIMIT]}; {remedy}")
+    if permanent.is_not_found(pod):
+        message = f"{pod.name} failed with exit status {pod.exit_code}: a command does not exist or cannot be executed"
+        return Cause("CommandNotFound", f"{message}; correct its command or image" + _quoted(pod.message))
     status = f"exit status {pod.exit_code}" if pod.exit_code is not None else pod.reason or "no exit status"
     return Cause("ProgramFailed", f"{pod.name} failed with {status}; see its log" + _quoted(pod.message))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 import yaml
 
 from paddlejob.cli.main import VERBS, load_verb
+from paddlejob.cli.verbs.init import starter_file
 from paddlejob.errors import BadInput
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -28,6 +32,15 @@ def test_valid_files_are_reported_with_their_jobs():
     assert done.stdout.splitlines() == [
         f"{EXAMPLE}: valid (wide-ande-deep)",
         "deploy/examples/resnet.yaml: valid (resnet)",
+    ]
+
+
+def test_the_launcher_with_servers_is_valid_but_warned_about():
+    text = (ROOT / EXAMPLE).read_text().replace("image:", "command: [sh, -c, fleetrun train.py]\n            image:")
+    done = pdj("validate", "-", input=text)
+    assert (done.returncode, done.stdout) == (0, "-: valid (wide-ande-deep)\n")
+    assert [line.split(";")[0] for line in done.stderr.splitlines()] == [
+        f"warning: -: spec.{role}: fleetrun waits forever in a job with parameter servers" for role in ("ps", "worker")
     ]
 
 
@@ -52,6 +65,58 @@ def test_all_faults_of_all_files_are_listed():
     done = pdj("validate", "-", "no/such.yaml", input=text)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 4, done.stderr
+
+
+def test_validation_results_can_be_read_by_programs(tmp_path: Path):
+    text = (ROOT / "deploy/examples/resnet.yaml").read_text().replace("replicas: 2", "replicas: 0")
+    (tmp_path / "bad.yaml").write_text(text)
+    (tmp_path / "tab.yaml").write_text("a:\n\tb: c\n")
+    done = pdj("validate", "-o", "json", str(tmp_path / "bad.yaml"), str(tmp_path / "tab.yaml"), EXAMPLE)
+    assert (done.returncode, done.stderr) == (2, "")
+    bad, tab, good = json.loads(done.stdout)
+    line = text.splitlines().index("    replicas: 0") + 1
+    assert bad["errors"] == [
+        {"message": "0 is less than 1; use 1 or more", "path": "spec.worker.replicas", "line": line}
+    ]
+    assert (tab["valid"], tab["errors"][0]["line"]) == (False, 2)
+    assert (good["valid"], good["jobs"], good["errors"], good["warnings"]) == (True, ["wide-ande-deep"], [], [])
+    assert yaml.safe_load(pdj("validate", "-o", "yaml", EXAMPLE).stdout) == [good]
+
+
+def test_a_warning_does_not_make_a_file_invalid():
+    text = starter_file("single").replace("# command:", "command:")
+    done = pdj("validate", "-", input=text.replace('["python", "train.py"]', '["python train.py"]'))
+    assert (done.returncode, done.stdout) == (0, "standard input: valid (mnist)\n")
+    assert done.stderr.startswith("warning: standard input:")
+    assert done.stderr.rstrip().endswith('write ["python", "train.py"]')
+
+
+@pytest.mark.parametrize("verb", ["validate", "run", "plan", "submit"])
+def test_a_paddle_job_of_kubeflow_is_told_the_command_that_converts_it(verb: str, tmp_path: Path):
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "metadata": {"name": "x"}, "spec": {}}
+    file = tmp_path / "kubeflow.yaml"
+    file.write_text(yaml.safe_dump(job))
+    done = pdj(verb, str(file))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert f"{file}:1: apiVersion: kubeflow.org/v1 is the PaddleJob of Kubeflow" in done.stderr
+    assert f"convert it with `pdj convert {file} -o converted.yaml`" in done.stderr
+
+
+def test_who_runs_a_program_is_told_the_commands_and_they_work(tmp_path: Path):
+    program = tmp_path / "mnist.py"
+    program.write_text("print('trained by hand')")
+    for name in (program, tmp_path):
+        done = pdj("run", str(name))
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        init, run = re.findall(r"`pdj ([^`]+)`", done.stderr)
+        assert (init.split()[0], run.split()[0]) == ("init", "run")
+    assert pdj(*init.split()).returncode == 0
+    state = {**os.environ, "PADDLEJOB_STATE": str(tmp_path / "state")}
+    command = [sys.executable, "-m", "paddlejob", *run.split()]
+    ran = subprocess.run(command, env=state, cwd=ROOT, capture_output=True, text=True)
+    assert (ran.returncode, "trained by hand" in ran.stdout) == (0, True), ran.stderr
+    assert "no job file" not in pdj("validate", str(tmp_path)).stderr
+    assert f"such as {tmp_path}/job.yaml" in pdj("validate", str(tmp_path)).stderr
 
 
 def test_the_plan_shows_the_objects_that_would_be_created():

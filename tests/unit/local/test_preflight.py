@@ -13,6 +13,7 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.preflight import PreflightResult, on_the_cpu, preflight
 from paddlejob.local.store import Store
 from tests.support.builders import document, template
+from tests.support.fake_gpus import fake_gpus
 
 SMALL = Machine("laptop", cpus=2, memory=4 * 1024**3)
 TRUE = {"command": ["true"]}
@@ -56,7 +57,23 @@ def test_this_very_machine_may_be_selected(tmp_path: Path):
 
 def test_a_job_may_use_the_gpus_of_the_machine(tmp_path: Path):
     wanted = with_pod({"resources": {"limits": {"nvidia.com/gpu": 2}}})
-    assert checked(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, ("0", "1"))).errors == []
+    assert checked(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, fake_gpus(2))).errors == []
+
+
+def test_a_job_that_requests_gpus_learns_why_there_are_fewer_than_expected(tmp_path: Path):
+    wanted = with_pod({"resources": {"limits": {"nvidia.com/gpu": 2}}})
+    machine = Machine("server", 8, 1 << 40, fake_gpus(1), "GPU 1 is hidden; unset CUDA_VISIBLE_DEVICES")
+    found = checked(wanted, tmp_path, machine=machine)
+    assert "the job requests 2 and this machine has 1 (GPU 1 is hidden; unset CUDA_VISIBLE_DEVICES)" in found.errors[0]
+    assert machine.gpu_note in found.notes
+    assert machine.gpu_note not in checked(with_pod({}), tmp_path, machine=machine).notes
+
+
+def test_a_job_file_that_selects_gpus_itself_is_noted(tmp_path: Path):
+    env = [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}]
+    wanted = with_pod({"env": env, "resources": {"limits": {"nvidia.com/gpu": 1}}})
+    notes = checked(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, fake_gpus(1))).notes
+    assert any("spec.worker: CUDA_VISIBLE_DEVICES of the job file is used instead" in note for note in notes)
 
 
 def test_each_note_is_given_once(tmp_path: Path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from paddlejob.api.types import PaddleJob
+from paddlejob.api.types import PaddleJob, Role
 from paddlejob.local.machine.ports import PortBlock
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.objects import JobObjects
@@ -19,8 +19,10 @@ from paddlejob.local.store import Store
 from paddlejob.plan.objects.build_mark import build_mark
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import NOON, document, template
+from tests.support.fake_gpus import fake_gpus
 
-MACHINE = Machine("laptop", cpus=4, memory=8 << 30, gpus=("0", "1"))
+MACHINE = Machine("laptop", cpus=4, memory=8 << 30, gpus=fake_gpus(2))
+ONE_GPU = {"nvidia.com/gpu": 1}
 
 
 class Cluster:
@@ -31,6 +33,7 @@ class Cluster:
         self.scheduler = Scheduler(self.store, MACHINE)
         self.changes = 0
         self._locks: list[Any] = []
+        self._objects: list[JobObjects] = []
 
     def job(self, name: str, workers: int = 2, **limits: Any) -> tuple[JobObjects, PaddleJob]:
         made = document(name, workers=workers, worker_={"template": template(resources={"limits": limits})})
@@ -39,6 +42,7 @@ class Cluster:
         job = folder.job()
         assert job is not None
         objects = JobObjects(folder, on_change=self._count)
+        self._objects.append(objects)
         for role, spec in job.spec.roles.items():
             for index in range(spec.replicas):
                 manifest = pod_manifest(job, role, index, 1, build_mark(job))
@@ -50,6 +54,8 @@ class Cluster:
 
     def close(self) -> None:
         self.scheduler.close()
+        for objects in self._objects:
+            objects.allocation.clear()
         for lock in self._locks:
             lock.release()
 
@@ -108,9 +114,58 @@ def test_a_job_that_overcommits_does_not_wait(cluster: Cluster):
 
 
 def test_each_pod_is_bound_with_gpus_of_its_own(cluster: Cluster):
-    objects, job = cluster.job("one", **{"nvidia.com/gpu": 1})
+    objects, job = cluster.job("one", **ONE_GPU)
     cluster.scheduler.schedule(objects, job)
-    assert [pod.gpus for pod in objects.pods.values()] == [["0"], ["1"]]
+    assert [pod.gpus for pod in objects.pods.values()] == [[gpu] for gpu in MACHINE.gpus]
+
+
+def test_a_job_that_waits_for_gpus_holds_none_and_gets_those_that_other_jobs_release(cluster: Cluster):
+    first = cluster.job("first", workers=1, **ONE_GPU)
+    cluster.scheduler.schedule(*first)
+    objects, job = cluster.job("second", **ONE_GPU)
+    cluster.scheduler.schedule(objects, job)
+    message = next(iter(objects.pods.values())).seen.message
+    assert "the job requests 2 and this machine has 2; other jobs hold first (1)" in message
+    third = cluster.job("third", workers=1, **ONE_GPU)
+    cluster.scheduler.schedule(*third)
+    assert third[0].unbound_pods() == [], "the second job left a GPU that it could not use"
+    for held in (first, third):
+        cluster.scheduler.release(held[0])
+    cluster.scheduler.schedule(objects, job)
+    assert [pod.gpus for pod in objects.pods.values()] == [[gpu] for gpu in MACHINE.gpus]
+
+
+def test_a_job_that_grows_keeps_the_gpus_of_its_running_pods(cluster: Cluster):
+    before = cluster.job("before", workers=1, **ONE_GPU)
+    cluster.scheduler.schedule(*before)
+    objects, job = cluster.job("elastic", workers=1, **ONE_GPU)
+    cluster.scheduler.schedule(objects, job)
+    cluster.scheduler.release(before[0])
+    stored = job.model_dump(mode="json")
+    stored["spec"]["worker"]["replicas"] = 2
+    grown = PaddleJob.model_validate(stored)
+    manifest = pod_manifest(grown, Role.WORKER, 1, 1, build_mark(grown))
+    objects.add(new_pod(objects.key, "elastic-1", manifest, objects.folder.path / "pods", NOON))
+    cluster.scheduler.schedule(objects, grown)
+    assert [pod.gpus for pod in objects.pods.values()] == [[MACHINE.gpus[1]], [MACHINE.gpus[0]]]
+
+
+def test_overcommit_shares_a_gpu_and_records_it_on_the_job(cluster: Cluster):
+    cluster.scheduler.schedule(*cluster.job("first", workers=2, **ONE_GPU))
+    objects, job = cluster.job("second", workers=1, **ONE_GPU)
+    cluster.scheduler.schedule(objects, job, overcommit=True)
+    assert [pod.gpus for pod in objects.pods.values()] == [[MACHINE.gpus[0]]]
+    (event,) = objects.folder.events()
+    assert (event["reason"], event["warning"]) == ("GPUShared", True)
+    assert MACHINE.gpus[0].uuid in event["message"]
+
+
+def test_overcommit_never_gives_one_gpu_to_two_pods_of_a_job(cluster: Cluster):
+    objects, job = cluster.job("greedy", workers=3, **ONE_GPU)
+    cluster.scheduler.schedule(objects, job, overcommit=True)
+    assert len(objects.unbound_pods()) == 3
+    message = next(iter(objects.pods.values())).seen.message
+    assert "the job requests 3 and this machine has 2" in message
 
 
 def test_ports_are_reserved_once_and_given_back_with_everything_else(cluster: Cluster):

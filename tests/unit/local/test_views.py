@@ -69,7 +69,7 @@ def test_why_explains_a_failure_with_the_last_lines_of_the_log_and_a_hint(tmp_pa
     log = tmp_path / "worker.log"
     log.write_text("ModuleNotFoundError: No module named 'paddle'\n")
     failed = PodView("mnist-worker-1", "worker", 1, "Failed", exit_code=1, log=str(log))
-    text = explain(view("Failed", [failed], reason="BackoffLimitExceeded", message="failed 4 times", restarts=3))
+    text = str(explain(view("Failed", [failed], reason="BackoffLimitExceeded", message="failed 4 times", restarts=3)))
     assert "BackoffLimitExceeded: failed 4 times" in text
     assert "ProgramFailed: mnist-worker-1 failed" in text
     assert "No module named 'paddle'" in text
@@ -77,11 +77,11 @@ def test_why_explains_a_failure_with_the_last_lines_of_the_log_and_a_hint(tmp_pa
     assert "pdj logs mnist --role worker --index 1" in text
 
 
-def test_a_completed_job_needs_no_advice():
-    text = explain(view("Completed", reason="Completed", message="all 2 workers succeeded", restarts=1))
+def test_a_completed_job_needs_no_advice_except_how_to_remove_it():
+    text = str(explain(view("Completed", reason="Completed", message="all 2 workers succeeded", restarts=1)))
     assert "all 2 workers succeeded" in text
     assert "1 restart" in text
-    assert "Next" not in text
+    assert text.endswith("Next: remove the job with `pdj delete mnist`.")
 
 
 def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
@@ -103,7 +103,8 @@ def test_why_shows_the_replica_that_failed_and_not_one_that_was_stopped_with_it(
         log = tmp_path / str(index)
         log.write_text(f"output of {index}\n")
         pods.append(PodView(f"mnist-worker-{index}", "worker", index, "Failed", exit_code=1, log=str(log)))
-    text = explain(view("Failed", pods, reason="BackoffLimitExceeded", message="mnist-worker-1 failed with status 1"))
+    seen = view("Failed", pods, reason="BackoffLimitExceeded", message="mnist-worker-1 failed with status 1")
+    text = str(explain(seen))
     assert "output of 1" in text
     assert "output of 0" not in text
     assert "--role worker --index 1" in text
@@ -111,4 +112,4 @@ def test_why_shows_the_replica_that_failed_and_not_one_that_was_stopped_with_it(
 
 @pytest.mark.parametrize(("reason", "advice"), [("DeadlineExceeded", "change the job"), ("ProgramFailed", "pdj logs")])
 def test_advice_fits_the_reason(reason: str, advice: str):
-    assert advice in explain(view("Failed", reason=reason, message="it ended")).rpartition("Next:")[2]
+    assert advice in explain(view("Failed", reason=reason, message="it ended")).next

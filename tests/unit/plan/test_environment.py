@@ -7,14 +7,18 @@ import re
 import pytest
 
 from paddlejob.api.types import PaddleJob, Role
+from paddlejob.plan import Create, Delete, plan
 from paddlejob.plan.objects import environment, network
-from paddlejob.plan.objects.pod import pod_manifest
-from tests.support.builders import job, template
+from paddlejob.plan.objects.build_mark import build_digest
+from paddlejob.plan.objects.pod import overridden, pod_manifest
+from tests.support.builders import NOON, all_pods, job, running, template, world
 
 LAUNCH = "paddle.distributed.launch reads it"
 ROLE_MAKER = "fleet's role_maker reads it"
 PLAIN = "a script without the launcher needs it"
 SEED = "the seeds' system sets it"
+TOOLKIT = "paddleformers-cli and erniekit read it"
+SELECTIVE = "ERNIE's selective_launch.py reads it"
 
 
 def addresses(made: PaddleJob, six: bool = False) -> dict[tuple[Role, int], str]:
@@ -67,6 +71,9 @@ TABLE = {
             "PADDLE_TRAINER_ID": ("0", ROLE_MAKER),
             "PADDLE_CURRENT_ENDPOINT": ("10.0.2.1:2379", PLAIN),
             "SYS_JOB_ID": ("uid-of-mnist-1", "gloo's prefix; differs between attempts"),
+            "PYTHONUNBUFFERED": ("1", "output appears in the log when it is printed"),
+            "RANK": (None, "a rank among workers; servers have none"),
+            "MASTER_ADDR": (None, "parameter-server jobs have no master"),
         },
     ),
     "PS without gloo": (
@@ -90,6 +97,12 @@ TABLE = {
             "PADDLE_PSERVERS_IP_PORT_LIST": (None, "would make the job a parameter-server one"),
             "PADDLE_WITH_GLOO": (None, "withGloo has no effect where there is no ps"),
             "PADDLE_RANK": (None, "makes Paddle's elastic launcher fail"),
+            "NNODES": ("2", TOOLKIT),
+            "RANK": ("1", TOOLKIT),
+            "MASTER_ADDR": ("10.0.2.1", TOOLKIT),
+            "MASTER_PORT": ("2398", "a port of the block that Paddle itself does not bind"),
+            "TRAINER_INSTANCES": ("10.0.2.1,10.0.2.2", SELECTIVE),
+            "POD_INDEX": ("1", SELECTIVE),
         },
     ),
     "Collective on GPUs": (
@@ -104,6 +117,8 @@ TABLE = {
             "POD_IP": ("mnist-worker-1.default.svc", "a name without a dot is ignored"),
             "PADDLE_TRAINER_ENDPOINTS": ("mnist-worker-0.default.svc:2379,mnist-worker-1.default.svc:2379", LAUNCH),
             "PADDLE_CURRENT_ENDPOINT": ("mnist-worker-1.default.svc:2379", PLAIN),
+            "MASTER_ADDR": ("mnist-worker-0.default.svc", "Paddle takes only names with a dot"),
+            "TRAINER_INSTANCES": ("mnist-worker-0.default.svc,mnist-worker-1.default.svc", SELECTIVE),
         },
     ),
     "Single": (
@@ -113,6 +128,10 @@ TABLE = {
             "PADDLE_TRAINERS_NUM": ("1", PLAIN),
             "PADDLE_TRAINER_ENDPOINTS": ("10.0.2.1:2379", LAUNCH),
             "PADDLE_TRAINER_ID": ("0", PLAIN),
+            "NNODES": ("1", TOOLKIT),
+            "RANK": ("0", TOOLKIT),
+            "MASTER_ADDR": ("10.0.2.1", TOOLKIT),
+            "MASTER_PORT": ("2398", TOOLKIT),
         },
     ),
     "Heter trainer": (
@@ -194,6 +213,34 @@ def test_ipv6_is_bracketed_where_a_port_follows_and_only_there():
     assert seen["PADDLE_TRAINERS"] == "fd00::2:1,fd00::2:2"
     assert seen["PADDLE_CURRENT_ENDPOINT"] == "[fd00::2:1]:2379"
     assert seen["POD_IP"] == "fd00::2:1"
+    assert seen["MASTER_ADDR"] == "fd00::2:1"
+
+
+def test_on_the_host_network_the_master_port_is_of_the_block_of_worker_0():
+    made = job(intranet="Host")
+    seen = seen_by(made, Role.WORKER, 1)
+    assert int(seen["MASTER_PORT"]) == network.port(made, Role.WORKER, 0, attempt=1) + 19
+    declared = pod_manifest(made, Role.WORKER, 0, 1, "")["spec"]["containers"][0]["ports"]
+    assert int(seen["MASTER_PORT"]) in [one["hostPort"] for one in declared]
+
+
+def test_the_template_decides_on_buffering_and_nothing_warns_about_it():
+    made = job(worker_={"template": template(env=[{"name": "PYTHONUNBUFFERED", "value": ""}])})
+    assert seen_by(made, Role.WORKER, 0)["PYTHONUNBUFFERED"] == ""
+    assert overridden(made, Role.WORKER) == []
+    shared = job(worker_={"template": template(envFrom=[{"configMapRef": {"name": "own"}}])})
+    container = pod_manifest(shared, Role.WORKER, 0, 1, "")["spec"]["containers"][0]
+    assert "PYTHONUNBUFFERED" not in {one["name"] for one in container["env"]}, "env would win over envFrom"
+    assert [one["configMapRef"]["name"] for one in container["envFrom"]][-1] == "own"
+
+
+def test_pods_of_version_0_1_are_not_rebuilt_because_pods_are_built_differently_now():
+    made = running(job())
+    pods = all_pods(made, build="dcbbc2f08d7a/1")  # what 0.1 wrote on the pods of this job
+    assert build_digest(made) == "dcbbc2f08d7a"
+    decided = plan(made, world(*pods, environments={1: "uid"}), NOON)
+    assert decided.status.attempt == 1
+    assert not [action for action in decided.actions if isinstance(action, Delete | Create)]
 
 
 @pytest.mark.parametrize("given", [None, "Always", "OnFailure", "Never"])

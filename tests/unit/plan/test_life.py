@@ -228,6 +228,14 @@ async def test_scaling_rebuilds_with_the_new_number_and_counts_as_no_restart():
     assert [*model.pods] == ["mnist-worker-0"]
 
 
+async def test_the_launcher_in_a_job_with_servers_is_an_event_with_the_remedy():
+    launched = {"template": template(command=["python", "-m", "paddle.distributed.launch", "train.py"])}
+    model = await running(ps=1, worker_=launched)
+    event = next(event for event in model.events if event.reason == "LauncherWithServers")
+    assert "spec.worker" in event.message
+    assert "run the program directly" in event.message
+
+
 async def test_the_deadline_ends_the_job():
     model = await running(activeDeadlineSeconds=1000)
     model.now += 1001

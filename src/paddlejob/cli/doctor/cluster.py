@@ -57,7 +57,7 @@ async def check_version(client: Client) -> Check:
 
 async def check_crd(client: Client, target: ClusterTarget) -> Check:
     name = f"{contract.PLURAL}.{contract.GROUP}"
-    install = f"`pdj install{target.flags()}`"
+    install = f"`pdj install{target.context_flag}`"
     try:
         installed = await client.get(CRDS, name)
     except NotFound:
@@ -74,10 +74,10 @@ async def check_operators(client: Client, target: ClusterTarget, namespace: str)
     if operators is None:
         return [note("operator", "unknown: you may not list Deployments", "ask the administrator of the cluster")]
     if not operators:
-        return [change("operator", "not installed", f"run `pdj install{target.flags()}`")]
+        return [change("operator", "not installed", f"run `pdj install{target.context_flag}`")]
     checks = [_check_operator(operator) for operator in operators]
     if not any(operator.watches(namespace) for operator in operators):
-        install = f"`pdj install{target.flags()} -n {namespace} --watch {namespace}`"
+        install = f"`pdj install{target.context_flag} -n {namespace} --watch {namespace}`"
         advice = f"choose a watched namespace with -n, or install another operator with {install}"
         checks.append(change("operator", f"none watches namespace {namespace}", advice))
     return checks

@@ -34,6 +34,7 @@ except Exception as error:
 print("\\n" + json.dumps(found))
 """
 """Runs in the Python that trains, which need not be the one that runs pdj."""
+PROBE_SECONDS = 120.0
 
 
 def check_machine(python: str = "") -> list[Check]:
@@ -64,8 +65,10 @@ def training_python() -> str:
 
 def probe_python(interpreter: str) -> dict[str, Any]:
     """Versions and features of a Python and its PaddlePaddle, or the `error` that hides them."""
+    from paddlejob.local.machine.gpus import run_with_timeout
+
     try:
-        probe = subprocess.run([interpreter, "-c", PROBE], capture_output=True, text=True, timeout=120, check=False)
+        probe = run_with_timeout([interpreter, "-c", PROBE], PROBE_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"error": str(error)}
     try:
@@ -116,11 +119,17 @@ def check_parameter_server(facts: dict[str, Any]) -> Check:
 def check_gpus(facts: dict[str, Any]) -> Check:
     from paddlejob.local.machine.resources import this_machine
 
-    count = len(this_machine().gpus)
+    machine = this_machine()
+    count = len(machine.gpus)
+    fact, _, remedy = machine.gpu_note.partition("; ")
+    if not count and fact:
+        return change("GPUs", f"none: {fact}", remedy)
     if not count:
         return note("GPUs", "none", "train jobs that request GPUs with `pdj run --cpu`")
     if facts.get("paddle") and not facts.get("cuda"):
         return change("GPUs", f"{count}, but paddle is a CPU build", "install paddlepaddle-gpu instead")
+    if fact:
+        return note("GPUs", f"{count}; {fact}", remedy)
     return good("GPUs", str(count))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paddlejob.api.crd import crd
@@ -12,7 +12,7 @@ from paddlejob.cli.install.rollout import wait_until_established
 from paddlejob.errors import BadInput, NotFound, NotPossible
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, DEPLOYMENTS, NAMESPACES, Resource
-from paddlejob.operator.manifests import manifests
+from paddlejob.operator.manifests import IMAGE, manifests
 
 Object = dict[str, Any]
 FIELD_MANAGER = "pdj-install"
@@ -37,21 +37,37 @@ OWN_LABEL = ("app.kubernetes.io/name", "paddlejob")
 class Installation:
     namespace: str
     watch: str
-    image: str
-    replicas: int
+    image: str = ""
+    """Empty for the image of this version, or for the one that an installed operator has from another repository."""
+    replicas: int = 0
+    """0 for the number that an installed operator has, or 1."""
 
     @property
     def objects(self) -> list[Object]:
         """Every object, in the order of creation."""
-        return [
-            crd(),
-            *manifests(namespace=self.namespace, watch=self.watch, image=self.image, replicas=self.replicas),
-        ]
+        image, replicas = self.image or IMAGE, self.replicas or 1
+        return [crd(), *manifests(namespace=self.namespace, watch=self.watch, image=image, replicas=replicas)]
+
+    def keeping(self, current: Operator) -> Installation:
+        """With what was chosen for the installed operator where nothing else is wanted."""
+        own_image = current.image and _repository(current.image) != _repository(IMAGE)
+        return replace(
+            self,
+            image=self.image or (current.image if own_image else ""),
+            replicas=self.replicas or current.replicas,
+        )
 
 
-async def install(client: Client, wanted: Installation, say: Callable[[str], None]) -> Object:
+async def install(client: Client, wanted: Installation, say: Callable[[str], None], flags: str = "") -> Object:
     """Create or update every object and return the Deployment; running jobs are not affected."""
-    current = await _check(client, wanted)
+    current = await _check(client, wanted, flags)
+    if current:
+        kept = wanted.keeping(current)
+        if kept.image != wanted.image:
+            say(f"keeps the image {kept.image}; change it with --image")
+        if kept.replicas > 1 and not wanted.replicas:
+            say(f"keeps {kept.replicas} replicas; change it with --replicas")
+        wanted = kept
     applied: Object = {}
     for obj in wanted.objects:
         if obj["kind"] == "Namespace" and not await _is_own_or_new(client, obj):
@@ -71,7 +87,13 @@ def title(obj: Object) -> str:
     return f"{obj['kind']} {metadata['name']}{namespace}"
 
 
-async def _check(client: Client, wanted: Installation) -> Operator | None:
+def _repository(image: str) -> str:
+    """The name of an image without its tag and digest."""
+    name = image.partition("@")[0]
+    return name.rpartition(":")[0] if ":" in name.rpartition("/")[2] else name
+
+
+async def _check(client: Client, wanted: Installation, flags: str) -> Operator | None:
     """The operator that is updated, if any. Two operators for one namespace would undo each other's work."""
     if wanted.watch and wanted.watch != wanted.namespace and not await _namespace(client, wanted.watch):
         raise BadInput(
@@ -80,15 +102,20 @@ async def _check(client: Client, wanted: Installation) -> Operator | None:
     operators = await find_operators(client) or []
     for other in operators:
         if other.namespace != wanted.namespace and (not wanted.watch or other.watches(wanted.watch)):
+            update = f"pdj install{flags} -n {other.namespace}{_watch_option(other)}"
             raise NotPossible(
                 f"the operator {other} already watches {other.scope}, and two operators must not manage the same jobs; "
-                f"update it with `-n {other.namespace}`, or remove it first with "
-                f"`pdj uninstall -n {other.namespace} --keep-jobs`"
+                f"update it with `{update}`, or remove it first with "
+                f"`pdj uninstall{flags} -n {other.namespace} --keep-jobs`"
             )
     current = next((operator for operator in operators if operator.namespace == wanted.namespace), None)
     if current and current.release:
         raise NotPossible(f"{current} belongs to the Helm release {current.release}; update it with `helm upgrade`")
     return current
+
+
+def _watch_option(operator: Operator) -> str:
+    return f" --watch {operator.watch}" if operator.watch else ""
 
 
 async def _namespace(client: Client, name: str) -> Object | None:

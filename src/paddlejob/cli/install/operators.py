@@ -54,7 +54,10 @@ async def find_operators(client: Client) -> list[Operator] | None:
 
 
 def unwatched_message(operators: list[Operator] | None, namespace: str, flags: str = "") -> str:
-    """Why no operator handles the jobs in a namespace; empty if one does or if that is unknown."""
+    """Why no operator handles the jobs in a namespace; empty if one does or if that is unknown.
+
+    The flags select the cluster for `pdj install`.
+    """
     if operators is None or any(operator.watches(namespace) for operator in operators):
         return ""
     if not operators:

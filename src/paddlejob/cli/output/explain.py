@@ -1,14 +1,18 @@
-"""The text of `pdj why`: the state of a job, the reason, recent events, and what to do next."""
+"""The text of `pdj why`: the state of a job, the reason, recent events, the last output, and what to do next."""
 
 from __future__ import annotations
 
 import re
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.output.humanize import age, restarts, run_time
+from paddlejob.cli.output.humanize import age, duration, restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.targets.target import JobView, PodView
+from paddlejob.cli.output.next_step import next_step
+from paddlejob.cli.targets.target import EventView, JobView, LastOutput, PodView
 
 MAX_EVENTS = 8
 LOG_LINES = 12
@@ -19,8 +23,6 @@ STATES = {
     "Deleting": "is being deleted",
 }
 """Phases that do not read as `is <phase>`."""
-CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "EnvironmentTooLarge", "InvalidSpec")
-"""Reasons that the logs say nothing about."""
 HINTS = (
     (
         r"No module named 'paddle'",
@@ -69,23 +71,65 @@ HINTS = (
 )
 
 
-def explain(view: JobView) -> str:
-    """What happened to the job and what to do next, in paragraphs."""
-    pod = _failed_pod(view)
-    if view.job.status.phase is Phase.COMPLETED:
-        parts = [_state(view), _events(view)]
-    else:
-        lines = last_lines(Path(pod.log), LOG_LINES) if pod and pod.log else []
-        hint = _hint("\n".join([view.job.status.message, *lines]))
-        parts = [_state(view), _events(view), _log(pod, lines), hint, _next_step(view, pod)]
-    return "\n\n".join(part for part in parts if part)
+@dataclass(frozen=True)
+class Explanation:
+    """What happened to a job and what to do next."""
+
+    state: str
+    events: list[EventView]
+    last_output: str
+    log: list[str]
+    """The last lines of the replica that failed."""
+    log_title: str
+    hint: str
+    next: str
+
+    def __str__(self) -> str:
+        parts = [self.state, _paragraph("Events:", [_event(event) for event in self.events]), self.last_output]
+        parts += [_paragraph(self.log_title, self.log), self.hint, f"Next: {self.next}"]
+        return "\n\n".join(part for part in parts if part)
 
 
-def _state(view: JobView) -> str:
+def explain(view: JobView, output: LastOutput | None = None) -> Explanation:
+    """The explanation of a job whose replicas last wrote this output."""
+    pod = _failed_pod(view) if view.job.status.phase is not Phase.COMPLETED else None
+    lines = last_lines(Path(pod.log), LOG_LINES) if pod and pod.log else []
+    failed = view.job.status.phase is not Phase.COMPLETED
+    return Explanation(
+        state=_state(view, with_details=not lines),
+        events=view.events[-MAX_EVENTS:],
+        last_output=_last_output(output),
+        log=lines,
+        log_title=f"Last lines of {pod.replica} ({pod.log}):" if pod else "",
+        hint=_hint("\n".join([view.job.status.message, *lines])) if failed else "",
+        next=next_step(view, pod),
+    )
+
+
+def as_data(view: JobView, output: LastOutput | None) -> dict[str, Any]:
+    """The explanation for programs."""
+    explained, status = explain(view, output), view.job.status
+    last = {"replica": output.replica, "secondsAgo": int(_seconds_ago(output))} if output else None
+    return {
+        "name": view.job.name,
+        "namespace": view.job.namespace,
+        "phase": view.phase,
+        "reason": status.reason,
+        "message": view.note or status.message,
+        "events": [asdict(event) for event in explained.events],
+        "lastOutput": last,
+        "log": explained.log,
+        "hint": explained.hint.removeprefix("Hint: "),
+        "next": explained.next,
+    }
+
+
+def _state(view: JobView, with_details: bool) -> str:
+    """Without the output of the program if the end of its log follows."""
     name, status = view.job.name, view.job.status
     state = f"{name} {STATES.get(view.phase, f'is {view.phase.lower()}')}"
     if view.note:
-        return f"{state}: {view.note}"
+        return f"{state}: {view.note.rpartition('; ')[0] or view.note}"
     if status.phase is Phase.COMPLETED:
         return f"{state}: {status.message}, in {run_time(view.job)}{restarts(view.job)}."
     if status.phase is Phase.RUNNING:
@@ -93,7 +137,8 @@ def _state(view: JobView) -> str:
     if not status.phase:
         return f"{name}: Not picked up by an operator yet ({age(view.job)} old)."
     headline, _, details = status.message.partition("\n")
-    return f"{state}: {status.reason}: {headline}{restarts(view.job)}" + (f"\n{details}" if details else "")
+    shown = f"\n{details}" if details and with_details else ""
+    return f"{state}: {status.reason}: {headline}{restarts(view.job)}{shown}"
 
 
 def _failed_pod(view: JobView) -> PodView | None:
@@ -102,15 +147,20 @@ def _failed_pod(view: JobView) -> PodView | None:
     return next((pod for pod in failed if view.names(pod)), failed[0] if failed else None)
 
 
-def _events(view: JobView) -> str:
-    lines = [f"  {event.time}  {event.reason}: {event.message.partition(chr(10))[0]}" for event in view.events]
-    return "\n".join(["Events:", *lines[-MAX_EVENTS:]]) if lines else ""
+def _event(event: EventView) -> str:
+    return f"{event.time}  {event.reason}: {event.message.partition(chr(10))[0]}"
 
 
-def _log(pod: PodView | None, lines: list[str]) -> str:
-    if not pod or not lines:
-        return ""
-    return "\n".join([f"Last lines of {pod.replica} ({pod.log}):", *(f"  {line}" for line in lines)])
+def _last_output(output: LastOutput | None) -> str:
+    return f"Last output: {duration(_seconds_ago(output))} ago, from {output.replica}." if output else ""
+
+
+def _seconds_ago(output: LastOutput) -> float:
+    return max(0.0, time.time() - output.time)
+
+
+def _paragraph(title: str, lines: list[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
 
 
 def _hint(text: str) -> str:
@@ -118,16 +168,4 @@ def _hint(text: str) -> str:
         match = re.search(pattern, text)
         if match:
             return f"Hint: {hint.format(*match.groups())}"
-    return ""
-
-
-def _next_step(view: JobView, pod: PodView | None) -> str:
-    name, status = view.job.name, view.job.status
-    if status.reason in CHANGE_THE_JOB:
-        return "Next: change the job as described above, then run it again."
-    if status.phase is Phase.FAILED:
-        replica = f" --role {pod.role} --index {pod.index}" if pod else ""
-        return f"Next: read `pdj logs {name}{replica}{view.flags}`, fix the cause, then run the job again."
-    if status.phase is Phase.SUSPENDED:
-        return f"Next: run `pdj resume {name}{view.flags}` to continue."
     return ""

@@ -15,6 +15,9 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
+_Dumper.add_multi_representer(dict, yaml.CSafeDumper.represent_dict)
+
+
 def to_yaml(*objects: Any) -> str:
     """One YAML document per object."""
     text: str = yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)

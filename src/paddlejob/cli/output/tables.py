@@ -14,11 +14,12 @@ def columns(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def job_table(views: list[JobView], wide: bool = False) -> str:
-    """One row per job, with a column for the namespace if there are several."""
+def job_table(views: list[JobView], wide: bool = False, expected: str = "") -> str:
+    """One row per job, with a column for the namespace if it is not the expected one or if there are several."""
     header = ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"] + (["REASON"] if wide else [])
     rows = [_job_row(view, wide) for view in views]
-    if len({view.job.namespace for view in views}) > 1:
+    namespaces = {view.job.namespace for view in views}
+    if len(namespaces) > 1 or (expected and namespaces != {expected}):
         header.insert(0, "NAMESPACE")
         rows = [[view.job.namespace, *row] for view, row in zip(views, rows, strict=True)]
     return columns(header, rows)

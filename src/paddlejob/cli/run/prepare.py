@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.convert import as_workers, is_job
+from paddlejob.api.launcher import launcher_warnings
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.validate import parse
 from paddlejob.cli.files import is_paddle_job, jobs_in, objects_in
@@ -33,7 +34,13 @@ class Prepared:
 
 
 def prepare(
-    files: list[str], options: RunOptions, store: Store, machine: Machine, namespace: str = "", cpu: bool = False
+    files: list[str],
+    options: RunOptions,
+    store: Store,
+    machine: Machine,
+    namespace: str = "",
+    cpu: bool = False,
+    no_restart: bool = False,
 ) -> list[Prepared]:
     """Every job in the files, checked; raises NotPossible with all reasons at once."""
     isolated, why_not = probe()
@@ -44,10 +51,13 @@ def prepare(
         own = _options_for(name, options, others=[one for one in objects if not is_paddle_job(one)])
         for document in _jobs_of(name, objects, namespace):
             document, ignored = on_the_cpu(document) if cpu else (document, [])
+            if no_restart and isinstance(document.get("spec"), dict):
+                document["spec"]["backoffLimit"] = 0
             job = parse(document, name)
             checked = preflight(job, own, store, machine, isolated, why_not)
             rejections += [f"{name}: job {job.name}: {error}" for error in checked.errors]
             notes = [*(f"ignored because of --cpu: {one}" for one in ignored), *checked.notes, *_ignored_objects(own)]
+            notes += launcher_warnings(job)
             prepared.append(Prepared(document, job, replace(own, objects=_used_objects(own)), notes))
     _reject_unused_options(options, [one.job for one in prepared])
     if rejections:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.validate import faults
-from paddlejob.cli.files import is_paddle_job, no_job_in, objects_in
+from paddlejob.api.convert import is_kubeflow_job
+from paddlejob.api.fault import Severity
+from paddlejob.api.pod_check import check_pods
+from paddlejob.api.validate import find_faults
+from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in, objects_in
 from paddlejob.errors import InvalidJob, PaddleJobError
 
 Object = dict[str, Any]
@@ -29,6 +32,7 @@ CLUSTER_SCOPED = (
 class Submission:
     documents: tuple[Object, ...]
     """In the order in which they are applied."""
+    warnings: tuple[str, ...] = ()
 
     @property
     def jobs(self) -> list[tuple[str, str]]:
@@ -44,7 +48,8 @@ class Submission:
 
     def in_namespace(self, namespace: str) -> Submission:
         """The same objects, with this namespace where none is set."""
-        return Submission(tuple(_with_namespace(document, namespace) for document in self.documents))
+        documents = tuple(_with_namespace(document, namespace) for document in self.documents)
+        return Submission(documents, self.warnings)
 
 
 def _with_namespace(document: Object, namespace: str) -> Object:
@@ -57,6 +62,7 @@ def read_submission(files: list[str], namespace: str = "") -> Submission:
     """All objects in the files; raises InvalidJob with every error in any of them."""
     objects: list[Object] = []
     errors: list[str] = []
+    warnings: list[str] = []
     for name in files:
         try:
             documents = objects_in(name)
@@ -65,23 +71,36 @@ def read_submission(files: list[str], namespace: str = "") -> Submission:
             continue
         if not any(map(is_paddle_job, documents)):
             errors.append(str(no_job_in(name, documents)))
-        errors += [f"{name}: {fault}" for document in documents for fault in _faults(document, namespace)]
+        for document in documents:
+            errors += _errors(document, name, namespace)
+            warnings += [] if errors else _warnings(document, name)
         objects += documents
     errors += [] if errors else _duplicates(objects, namespace)
     if errors:
         raise InvalidJob(errors)
-    return Submission(tuple(sorted(objects, key=_rank)))
+    return Submission(tuple(sorted(objects, key=_rank)), tuple(warnings))
 
 
-def _faults(document: Object, namespace: str) -> list[str]:
-    errors = faults(document) if is_paddle_job(document) else _missing_fields(document)
+def _errors(document: Object, source: str, namespace: str) -> list[str]:
+    if is_kubeflow_job(document):
+        return [str(kubeflow_job_in(source, document))]
+    if is_paddle_job(document):
+        found = find_faults(document) or [one for one in check_pods(document) if one.severity is not Severity.WARNING]
+        errors = [fault.at(document, source) for fault in found]
+    else:
+        errors = [f"{source}: {fault}" for fault in _missing_fields(document)]
     if errors or not namespace:
         return errors
     own = document["metadata"].get("namespace", namespace)
     if own != namespace:
         title = f"{document['kind']} {document['metadata']['name']}"
-        return [f"{title} is in namespace {own}, not {namespace}; change metadata.namespace or -n"]
+        return [f"{source}: {title} is in namespace {own}, not {namespace}; change metadata.namespace or -n"]
     return []
+
+
+def _warnings(document: Object, source: str) -> list[str]:
+    found = check_pods(document) if is_paddle_job(document) else []
+    return [fault.at(document, source) for fault in found if fault.severity is Severity.WARNING]
 
 
 def _missing_fields(document: Object) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar
@@ -10,8 +11,15 @@ from typing import Any, TypeVar
 from paddlejob import contract
 from paddlejob.api.change import with_fields
 from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
-from paddlejob.cli.targets.logs import follow_logs, pods_of, read_logs
-from paddlejob.cli.targets.target import DELETE_TIMEOUT, JobView, LogChoice, no_such_job, require_unfinished
+from paddlejob.cli.targets.logs import follow_logs, last_output, pods_of, read_logs
+from paddlejob.cli.targets.target import (
+    DELETE_TIMEOUT,
+    JobView,
+    LastOutput,
+    LogChoice,
+    no_such_job,
+    require_unfinished,
+)
 from paddlejob.cli.targets.view import job_view
 from paddlejob.errors import Forbidden, NotFound, NotPossible
 from paddlejob.kube.access import find_access
@@ -25,16 +33,18 @@ T = TypeVar("T")
 
 
 class ClusterTarget:
-    start_command = "pdj submit FILE"
-
     def __init__(self, context: str = "") -> None:
         self.access = find_access(context=context or None)
         self.default_namespace = self.access.namespace
-        self.context_flag = f" --context {context}" if context else ""
+        self.context_flag = f" --context {shlex.quote(context)}" if context else ""
 
     def flags(self, namespace: str = "") -> str:
         flags = self.context_flag or " --cluster"
         return flags if namespace in ("", self.default_namespace) else f"{flags} -n {namespace}"
+
+    def start_command(self, namespace: str = "") -> str:
+        option = "" if namespace in ("", self.default_namespace) else f" -n {namespace}"
+        return f"pdj submit FILE{self.context_flag}{option}"
 
     def with_client(self, request: Callable[[Client], Awaitable[T]]) -> T:
         """Run a coroutine that talks to the API server."""
@@ -69,10 +79,18 @@ class ClusterTarget:
         async def stream() -> AsyncIterator[bytes]:
             async with Client(self.access) as client:
                 read = follow_logs if choice.follow else read_logs
-                async for line in read(client, namespace, name, choice):
+                async for line in read(client, namespace, name, choice, self.flags(namespace)):
                     yield line
 
         return _iterate(stream())
+
+    def last_output(self, view: JobView) -> LastOutput | None:
+        namespace, name = view.job.namespace, view.job.name
+
+        async def find(client: Client) -> LastOutput | None:
+            return await last_output(client, await pods_of(client, await self._get(client, namespace, name)))
+
+        return self.with_client(find)
 
     def delete(self, namespace: str, name: str, wait: bool) -> str:
         async def delete_job(client: Client) -> str:
@@ -98,7 +116,7 @@ class ClusterTarget:
         """The error for a cluster without the CustomResourceDefinition of PaddleJob."""
         return NotPossible(
             f"the cluster at {self.access.server} has no {CRDS.kind} {contract.PLURAL}.{contract.GROUP}; "
-            f"install it and the operator with `pdj install{self.flags()}`"
+            f"install it and the operator with `pdj install{self.context_flag}`"
         )
 
     async def _full_view(self, client: Client, namespace: str, name: str) -> JobView:
@@ -123,7 +141,7 @@ class ClusterTarget:
         if status.get("completionTime"):
             return ""
         operators = await find_operators(client)
-        if message := unwatched_message(operators, namespace, self.flags()):
+        if message := unwatched_message(operators, namespace, self.context_flag):
             return message
         stale = status.get("observedGeneration", 0) < job["metadata"].get("generation", 0)
         return unavailable_message(operators, namespace) if stale else ""

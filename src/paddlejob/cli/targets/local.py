@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Metadata, PaddleJob, Phase, Spec
@@ -11,6 +12,7 @@ from paddlejob.cli.targets.target import (
     DELETE_TIMEOUT,
     EventView,
     JobView,
+    LastOutput,
     LogChoice,
     PodView,
     no_such_job,
@@ -27,7 +29,7 @@ from paddlejob.local.store import JobFolder, Store, at_rest
 
 INTERRUPTED = (
     "the engine that ran this job was killed, and its processes with it; "
-    "run `pdj resume {name}` to continue or `pdj delete {name}` to remove the job"
+    "run `pdj resume {job}` to continue or `pdj delete {job}` to remove the job"
 )
 
 
@@ -36,13 +38,15 @@ DAMAGED = "Damaged"
 
 class LocalTarget:
     default_namespace = "default"
-    start_command = "pdj run FILE"
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
 
     def flags(self, namespace: str) -> str:
         return "" if namespace == self.default_namespace else f" -n {namespace}"
+
+    def start_command(self, namespace: str = "") -> str:
+        return f"pdj run FILE{self.flags(namespace or self.default_namespace)}"
 
     def jobs(self, namespace: str | None) -> list[JobView]:
         self.store.prune(time.time())
@@ -63,6 +67,11 @@ class LocalTarget:
         self.job(namespace, name)
         return follow_logs(self.store.folder((namespace, name)), choice)
 
+    def last_output(self, view: JobView) -> LastOutput | None:
+        logs = [(pod, Path(pod.log).stat()) for pod in view.pods if pod.log and Path(pod.log).is_file()]
+        written = [LastOutput(pod.replica, stat.st_mtime) for pod, stat in logs if stat.st_size]
+        return max(written, key=lambda output: output.time, default=None)
+
     def delete(self, namespace: str, name: str, wait: bool) -> str:
         folder = self.store.folder((namespace, name))
         if not folder.path.exists():
@@ -74,7 +83,8 @@ class LocalTarget:
             if not wait:
                 return f"{name} is being deleted"
             if time.monotonic() > deadline:
-                raise BadInput(f"job {name} is still stopping after {DELETE_TIMEOUT:.0f} s; check `pdj get {name}`")
+                command = f"pdj get {name}{self.flags(namespace)}"
+                raise BadInput(f"job {name} is still stopping after {DELETE_TIMEOUT:.0f} s; check `{command}`")
             time.sleep(0.05)
         if folder.path.exists():
             kill_leftovers(folder)
@@ -114,7 +124,7 @@ class LocalTarget:
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
         elif not at_rest(job) and not folder.has_runner:
-            phase, note = "Interrupted", INTERRUPTED.format(name=job.name)
+            phase, note = "Interrupted", INTERRUPTED.format(job=f"{job.name}{self.flags(job.namespace)}")
         return JobView(
             job=job,
             document={**document, "status": job.status.model_dump(mode="json", exclude_defaults=True)},

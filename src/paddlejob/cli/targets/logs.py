@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.types import Phase, Role
+from paddlejob.api.types import CleanPodPolicy, Phase, Role
 from paddlejob.cli.targets import pod_log
-from paddlejob.cli.targets.target import LogChoice
+from paddlejob.cli.targets.target import JobView, LastOutput, LogChoice
 from paddlejob.cli.targets.view import job_view, training_state
 from paddlejob.errors import BadInput, NotFound
 from paddlejob.kube.client import Client
@@ -24,6 +24,13 @@ PAUSE = 1.0
 QUEUE_SIZE = 1000
 QUIET_SECONDS = 5.0
 """A job at rest that prints nothing for this long is done, although its parameter servers may still run."""
+MOST_ASKED = 20
+"""Replicas that are asked for their last line; a large job would take too long otherwise."""
+KEPT_WITH = {
+    Phase.COMPLETED: {CleanPodPolicy.ALWAYS: "OnFailure or Never", CleanPodPolicy.ON_COMPLETION: "OnFailure or Never"},
+    Phase.FAILED: {CleanPodPolicy.ALWAYS: "OnCompletion or Never", CleanPodPolicy.ON_FAILURE: "OnCompletion or Never"},
+}
+"""By phase, the policies that remove the pods, and those that keep them."""
 AT_REST = (Phase.COMPLETED, Phase.FAILED, Phase.SUSPENDED)
 
 
@@ -35,18 +42,44 @@ async def pods_of(client: Client, job: Object) -> list[Object]:
     return sorted((pod for pod in pods if owner_of(pod) == metadata["uid"]), key=_rank)
 
 
-async def read_logs(client: Client, namespace: str, name: str, choice: LogChoice) -> AsyncIterator[bytes]:
-    """The lines written so far."""
+async def read_logs(
+    client: Client, namespace: str, name: str, choice: LogChoice, flags: str = ""
+) -> AsyncIterator[bytes]:
+    """The lines written so far. The flags select this cluster and namespace in commands that a message names."""
     job = await client.get(PADDLEJOBS, name, namespace)
-    pods = [pod for pod in select_pods(await pods_of(client, job), choice) if _has_started(pod, choice)]
+    every = await pods_of(client, job)
+    pods = [pod for pod in select_pods(every, choice) if _has_started(pod, choice)]
     if not pods:
-        raise BadInput(f"job {name} has no such log; list its replicas with `pdj get {name}`")
+        raise no_log(job_view(job), removed=not every, flags=flags)
     for pod in pods:
         async for line in pod_log.read(client, pod, choice):
             yield _format_line(pod, line, len(pods) > 1)
 
 
-async def follow_logs(client: Client, namespace: str, name: str, choice: LogChoice) -> AsyncIterator[bytes]:
+def no_log(view: JobView, removed: bool, flags: str) -> BadInput:
+    """Why a job has no such log; `removed` says that it has no pods."""
+    job = view.job
+    kept_with = KEPT_WITH.get(job.status.phase or Phase.PENDING, {}).get(job.spec.clean)
+    if removed and kept_with:
+        return BadInput(
+            f"job {job.name} has ended ({view.phase}) and its pods were removed with their logs (cleanPodPolicy: "
+            f"{job.spec.clean}); to keep them, set cleanPodPolicy to {kept_with} and run the job again"
+        )
+    return BadInput(f"job {job.name} has no such log; list its replicas with `pdj get {job.name}{flags}`")
+
+
+async def last_output(client: Client, pods: list[Object]) -> LastOutput | None:
+    """The newest line of the replicas that have started, by the timestamps of their node."""
+    started = [pod for pod in pods if _has_started(pod, LogChoice())]
+    workers_first = sorted(started, key=lambda pod: _label(pod, contract.LABEL_ROLE) != Role.WORKER)[:MOST_ASKED]
+    times = await asyncio.gather(*(pod_log.last_time(client, pod) for pod in workers_first))
+    found = [LastOutput(_replica(pod), time) for pod, time in zip(workers_first, times, strict=True) if time]
+    return max(found, key=lambda output: output.time, default=None)
+
+
+async def follow_logs(
+    client: Client, namespace: str, name: str, choice: LogChoice, flags: str = ""
+) -> AsyncIterator[bytes]:
     """New lines until the job is at rest; pods that start later are read from their beginning."""
     follower = _Follower(client, namespace, name, choice)
     checked, quiet = 0.0, 0.0
@@ -61,6 +94,8 @@ async def follow_logs(client: Client, namespace: str, name: str, choice: LogChoi
             follower.raise_errors()
     finally:
         follower.close()
+    if follower.view and not follower.started:
+        raise no_log(follower.view, removed=follower.removed, flags=flags)
 
 
 class _Follower:
@@ -72,9 +107,17 @@ class _Follower:
         self.name = name
         self.choice = choice
         self.at_rest = False
+        self.view: JobView | None = None
+        self.removed = False
+        """The job has no pods."""
         self._lines: asyncio.Queue[bytes] = asyncio.Queue(QUEUE_SIZE)
         self._readers: dict[str, asyncio.Task[None]] = {}
         self._unreachable = False
+
+    @property
+    def started(self) -> bool:
+        """Whether any log was found."""
+        return bool(self._readers)
 
     def finished(self, quiet: float) -> bool:
         done = quiet >= QUIET_SECONDS or all(reader.done() for reader in self._readers.values())
@@ -95,11 +138,13 @@ class _Follower:
         try:
             job = await self.client.get(PADDLEJOBS, self.name, self.namespace)
         except NotFound:
-            self.at_rest = True
+            self.at_rest, self.view = True, None
             return
-        view = job_view(job)
+        self.view = view = job_view(job)
         prefixed = self.choice.index is None and view.job.spec.pods_wanted > 1
-        for pod in select_pods(await pods_of(self.client, job), self.choice):
+        pods = await pods_of(self.client, job)
+        self.removed = not pods
+        for pod in select_pods(pods, self.choice):
             uid = pod["metadata"]["uid"]
             if uid not in self._readers and _has_started(pod, self.choice):
                 self._readers[uid] = asyncio.create_task(self._read(pod, prefixed))
@@ -143,8 +188,12 @@ def _has_started(pod: Object, choice: LogChoice) -> bool:
 
 
 def _format_line(pod: Object, line: bytes, prefixed: bool) -> bytes:
-    prefix = f"[{_label(pod, contract.LABEL_ROLE)}-{_label(pod, contract.LABEL_INDEX)}] " if prefixed else ""
+    prefix = f"[{_replica(pod)}] " if prefixed else ""
     return prefix.encode() + line + b"\n"
+
+
+def _replica(pod: Object) -> str:
+    return f"{_label(pod, contract.LABEL_ROLE)}-{_label(pod, contract.LABEL_INDEX)}"
 
 
 def _label(pod: Object, label: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from paddlejob.cli.targets.target import LogChoice
 from paddlejob.cli.targets.view import container_name, training_state
-from paddlejob.errors import ApiError, BadInput, NotFound, Overloaded, Unreachable
+from paddlejob.errors import ApiError, BadInput, KubeError, NotFound, Overloaded, Unreachable
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS
+from paddlejob.plan import times
 
 Object = dict[str, Any]
 PAUSE = 1.0
@@ -46,6 +47,16 @@ async def follow(client: Client, pod: Object, choice: LogChoice) -> AsyncIterato
         if last:
             params = {key: value for key, value in params.items() if key != "tailLines"} | {"sinceTime": last.decode()}
         await asyncio.sleep(PAUSE)
+
+
+async def last_time(client: Client, pod: Object) -> float | None:
+    """When the training container wrote its last line; None if it wrote none or its node does not answer."""
+    params = _params(pod, LogChoice(tail=1)) | {"timestamps": "true"}
+    last = None
+    with suppress(KubeError, BadInput, ValueError):
+        async for line in _request(client, pod, params):
+            last = times.parse(line.partition(b" ")[0].decode()[:19] + "Z")
+    return last
 
 
 def _params(pod: Object, choice: LogChoice) -> dict[str, str]:

@@ -71,6 +71,14 @@ class JobView:
 
 
 @dataclass(frozen=True)
+class LastOutput:
+    """When a replica last wrote to its log."""
+
+    replica: str
+    time: float
+
+
+@dataclass(frozen=True)
 class LogChoice:
     """Which logs to print; by default those of all replicas in the latest attempt."""
 
@@ -84,11 +92,12 @@ class LogChoice:
 
 class Target(Protocol):
     default_namespace: str
-    start_command: str
-    """The command that starts a job here."""
 
     def flags(self, namespace: str) -> str:
         """The flags that select this target and namespace, with a leading space; empty for the defaults."""
+
+    def start_command(self, namespace: str = "") -> str:
+        """The command that starts a job here, in a namespace other than the default."""
 
     def jobs(self, namespace: str | None) -> list[JobView]:
         """The jobs in a namespace, or in all namespaces."""
@@ -98,6 +107,9 @@ class Target(Protocol):
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
         """The chosen logs, in pieces."""
+
+    def last_output(self, view: JobView) -> LastOutput | None:
+        """The newest output of a job's replicas, if there is any."""
 
     def delete(self, namespace: str, name: str, wait: bool) -> str:
         """Delete the job and return a message for the user."""
@@ -125,5 +137,5 @@ def require_unfinished(view: JobView) -> None:
 
 def no_such_job(target: Target, namespace: str, name: str, others: list[str]) -> BadInput:
     """The error for a job that does not exist."""
-    known = f"existing jobs: {', '.join(others)}" if others else f"start one with `{target.start_command}`"
+    known = f"existing jobs: {', '.join(others)}" if others else f"start one with `{target.start_command(namespace)}`"
     return BadInput(f"job {name} not found in namespace {namespace}; {known}")

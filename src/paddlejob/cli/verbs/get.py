@@ -40,9 +40,9 @@ def list_jobs(
     if text is not None:
         typer.echo(text, nl=False)
     elif not views:
-        typer.echo(f"No jobs found; start one with `{target.start_command}`.", err=True)
+        typer.echo(f"No jobs found; start one with `{target.start_command(namespace)}`.", err=True)
     else:
-        typer.echo(job_table(views, wide=output is Output.wide))
+        typer.echo(job_table(views, output is Output.wide, namespace or target.default_namespace))
     for view in views:
         if view.phase == "Damaged":
             typer.echo(f"note: {view.job.name}: {view.note}", err=True)
@@ -71,15 +71,27 @@ def get(
     typer.echo(job_page(view) if text is None else text, nl=text is None)
 
 
-def why(name: JobName, namespace: Namespace = "", cluster: Cluster = False, context: Context = "") -> None:
+def why(
+    name: JobName,
+    namespace: Namespace = "",
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="Output format: table, json or yaml.", metavar="FORMAT")
+    ] = Output.table,
+    cluster: Cluster = False,
+    context: Context = "",
+) -> None:
     """Explain the state of a job from its status, events and logs, and suggest what to do next.
 
     \b
     Example:
       pdj why wide-and-deep
     """
-    from paddlejob.cli.output.explain import explain
+    from paddlejob.cli.output.explain import as_data, explain
+    from paddlejob.cli.output.formats import machine_readable
     from paddlejob.cli.targets.target import choose_target
 
     target = choose_target(cluster, context)
-    typer.echo(explain(target.job(namespace or target.default_namespace, name)))
+    view = target.job(namespace or target.default_namespace, name)
+    last = target.last_output(view)
+    text = machine_readable(as_data(view, last), output)
+    typer.echo(str(explain(view, last)) if text is None else text, nl=text is None)

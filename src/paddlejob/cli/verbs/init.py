@@ -69,6 +69,9 @@ def command(
     name: Annotated[
         str, typer.Option(help="Name of the job. Defaults to the name of the example.", metavar="NAME")
     ] = "",
+    program: Annotated[
+        str, typer.Option(help="Train this program instead of the bundled example.", metavar="FILE")
+    ] = "",
     force: Force = False,
 ) -> None:
     """Create a commented job file to start from.
@@ -80,7 +83,7 @@ def command(
     from paddlejob.cli.files import check_new_file, write_file
     from paddlejob.errors import BadInput
 
-    text = starter_file(mode.value, name)
+    text = starter_file(mode.value, name, _relative(program, output))
     if output == "-":
         typer.echo(text, nl=False)
         return
@@ -91,11 +94,40 @@ def command(
     typer.echo(f"wrote {output}; run it with `pdj run {output}`, or on a cluster with `pdj submit {output}`")
 
 
-def starter_file(mode: str, name: str = "") -> str:
-    starter = STARTERS[mode]
+def _relative(program: str, output: str) -> str:
+    """The path of the program from the directory of the job file, where `pdj run` starts it."""
+    import os
+    from pathlib import Path
+
+    from paddlejob.errors import BadInput
+
+    if not program:
+        return ""
+    if not Path(program).is_file():
+        raise BadInput(f"--program {program}: no such file")
+    folder = Path() if output == "-" else Path(output).parent
+    return os.path.relpath(program, folder)
+
+
+def starter_file(mode: str, name: str = "", program: str = "") -> str:
+    """The text of a job file for a bundled example, or for a program of the user."""
+    starter = _for_program(STARTERS[mode], program) if program else STARTERS[mode]
     text = _head(starter, name or starter.name) + "".join(_role(starter, *role) for role in starter.roles)
     _check(text)
     return text
+
+
+def _for_program(starter: Starter, program: str) -> Starter:
+    import json
+    import re
+    from dataclasses import replace
+    from pathlib import PurePath
+
+    launcher = ["python", "-m", "paddle.distributed.launch"] if "launch" in starter.command else ["python"]
+    launcher = ["bash"] if program.endswith(".sh") else launcher
+    name = re.sub(r"[^a-z0-9]+", "-", PurePath(program).stem.lower()).strip("-")[:40].strip("-") or starter.name
+    command = json.dumps([*launcher, program], ensure_ascii=False)
+    return replace(starter, name=name, about=starter.about.partition("\n")[0], image=f"my-{name}:v1", command=command)
 
 
 def _head(starter: Starter, name: str) -> str:

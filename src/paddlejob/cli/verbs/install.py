@@ -27,11 +27,22 @@ def install(
         ),
     ] = "",
     image: Annotated[
-        str, typer.Option(help="Image of the operator. Defaults to the image of this version.", metavar="IMAGE")
+        str,
+        typer.Option(
+            help="Image of the operator. Defaults to an image of your own that is installed, else to that of this "
+            "version.",
+            metavar="IMAGE",
+        ),
     ] = "",
     replicas: Annotated[
-        int, typer.Option(help="Number of replicas; one is active, the others stand by.", metavar="N", min=1)
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="Number of replicas; one is active, the others stand by. Defaults to the installed number, else to 1.",
+            metavar="N",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     context: Context = "",
     cluster: HiddenCluster = False,
     dry_run: DryRun = False,
@@ -47,9 +58,8 @@ def install(
     from paddlejob.cli.install.install import Installation
     from paddlejob.cli.output.formats import to_yaml
     from paddlejob.cli.targets.cluster import ClusterTarget
-    from paddlejob.operator.manifests import IMAGE
 
-    wanted = Installation(namespace, watch, image or IMAGE, replicas)
+    wanted = Installation(namespace, watch, image, replicas or 0)
     if dry_run:
         typer.echo(to_yaml(*wanted.objects), nl=False)
         return
@@ -69,7 +79,7 @@ def _install(target: ClusterTarget, wanted: Installation, timeout: float | None)
             raise NotPossible(describe(leftovers))
         if leftovers:
             typer.echo(f"warning: {describe(leftovers)}", err=True)
-        deployment = await apply(client, wanted, typer.echo)
+        deployment = await apply(client, wanted, typer.echo, target.context_flag)
         if timeout is not None:
             await wait_until_available(client, deployment, timeout, lambda text: typer.echo(f"waiting: {text}"))
 

@@ -34,6 +34,9 @@ def command(
     overcommit: Annotated[
         bool, typer.Option("--overcommit", help="Run even if the jobs request more CPU or memory than available.")
     ] = False,
+    no_restart: Annotated[
+        bool, typer.Option("--no-restart", help="Fail at the first failure, as with backoffLimit: 0.")
+    ] = False,
     namespace: Annotated[
         str,
         typer.Option(
@@ -61,24 +64,36 @@ def command(
         overcommit=overcommit,
     )
     store = Store()
-    prepared = prepare(files, options, store, this_machine(), namespace, cpu)
+    prepared = prepare(files, options, store, this_machine(), namespace, cpu, no_restart)
     notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
     for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)
+    for warning in _warnings(prepared):
+        typer.echo(f"warning: {warning}", err=True)
     if detach:
         _run_detached(store, prepared)
     else:
         raise typer.Exit(_run_attached(store, prepared))
 
 
+def _warnings(prepared: list[Prepared]) -> list[str]:
+    """What the pod templates get wrong, except for what only a cluster rejects."""
+    from paddlejob.api.fault import Severity
+    from paddlejob.api.pod_check import check_pods
+
+    found = [fault for one in prepared for fault in check_pods(one.document)]
+    return [str(fault) for fault in found if fault.severity is not Severity.CLUSTER]
+
+
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
+    from paddlejob.cli.targets.local import LocalTarget
     from paddlejob.local.files import DamagedFile
     from paddlejob.local.store import at_rest
 
     notes = []
     for one in prepared:
-        name = one.job.name
+        name, flags = one.job.name, LocalTarget(store).flags(one.job.namespace)
         folder = store.folder((one.job.namespace, name))
         try:
             previous = folder.job()
@@ -86,7 +101,8 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
             notes.append(f"{error}; {name} starts over")
             continue
         if previous and not previous.status.finished and (at_rest(previous) or not folder.has_runner):
-            notes.append(f"{name} was interrupted and starts over; to continue it instead, use `pdj resume {name}`")
+            command = f"pdj resume {name}{flags}"
+            notes.append(f"{name} was interrupted and starts over; to continue it instead, use `{command}`")
     return notes
 
 
@@ -118,12 +134,15 @@ def _begin(store: Store, prepared: list[Prepared]) -> Held:
 
 
 def _run_detached(store: Store, prepared: list[Prepared]) -> None:
+    from paddlejob.cli.targets.local import LocalTarget
     from paddlejob.local.runner import start_detached
 
+    target = LocalTarget(store)
     start_detached(store, _begin(store, prepared))
     for one in prepared:
-        name = one.job.name
-        typer.echo(f"{name} runs in the background; next: `pdj get {name}`, `pdj logs -f {name}`, `pdj delete {name}`")
+        job = f"{one.job.name}{target.flags(one.job.namespace)}"
+        commands = f"`pdj get {job}`, `pdj logs -f {job}`, `pdj delete {job}`"
+        typer.echo(f"{one.job.name} runs in the background; next: {commands}")
 
 
 def _run_attached(store: Store, prepared: list[Prepared]) -> int:

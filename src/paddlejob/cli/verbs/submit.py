@@ -44,6 +44,8 @@ def command(
     from paddlejob.cli.targets.cluster import ClusterTarget
 
     submission = read_submission(files, namespace)
+    for warning in submission.warnings:
+        typer.echo(f"warning: {warning}", err=True)
     target = ClusterTarget(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
     if dry_run:
@@ -62,7 +64,7 @@ def _submit(target: ClusterTarget, submission: Submission) -> None:
         typer.echo(line)
     operators = target.with_client(find_operators)
     for namespace in dict.fromkeys(key[0] for key in submission.jobs):
-        unwatched = unwatched_message(operators, namespace, target.flags())
+        unwatched = unwatched_message(operators, namespace, target.context_flag)
         warning = unwatched or unavailable_message(operators, namespace)
         if warning:
             typer.echo(f"warning: {warning}", err=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from paddlejob.local.machine.gpu_locks import GpuLock
+from paddlejob.local.machine.gpus import Gpu
 from paddlejob.local.machine.ports import PortBlock
 
 
@@ -13,14 +15,28 @@ class Allocation:
     ports: PortBlock | None = None
     resources: Counter[str] | None = None
     """What is reserved for the job, or None before that."""
+    gpu_locks: dict[str, list[GpuLock]] = field(default_factory=dict)
+    """By pod. A pod keeps its GPUs when it is replaced, and when the job is scaled."""
 
     @property
     def port(self) -> int | None:
         """The first port of the job's pods, once it is known."""
         return self.ports.first if self.ports else None
 
+    @property
+    def shared_gpus(self) -> list[Gpu]:
+        """Those that other jobs use too."""
+        return [lock.gpu for locks in self.gpu_locks.values() for lock in locks if lock.shared]
+
+    def gpus(self, pod: str) -> list[Gpu]:
+        return [lock.gpu for lock in self.gpu_locks.get(pod, [])]
+
     def clear(self) -> None:
         self.resources = None
+        for locks in self.gpu_locks.values():
+            for lock in locks:
+                lock.release()
+        self.gpu_locks = {}
         if self.ports:
             self.ports.close()
             self.ports = None

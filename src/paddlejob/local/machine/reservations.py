@@ -1,6 +1,7 @@
 """Which job holds how much of this machine. A job gets all that it requests at once, or it waits.
 
-Each job's reservation is a file in its directory, and counts while the job has a runner.
+CPUs and memory are counted among the jobs of one state directory: each job's reservation is a file in its directory,
+and counts while the job has a runner. GPUs are locked for the whole machine.
 """
 
 from __future__ import annotations
@@ -9,14 +10,19 @@ from collections import Counter
 from typing import Any
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.local.files import read_if_intact as read_json
-from paddlejob.local.files import write_json
+from paddlejob.local.files import read_if_intact, write_json
+from paddlejob.local.machine.allocation import Allocation
+from paddlejob.local.machine.gpu_locks import is_free, lock_gpus, share_gpus
+from paddlejob.local.machine.gpus import Gpu
 from paddlejob.local.machine.resources import GPU, Machine, format_quantity, of_job, of_pod
 from paddlejob.local.store import JobFolder, Store
 from paddlejob.locks import locked
 from paddlejob.plan import names
 
 FILE, LOCK = "claim.json", "claims.lock"
+ELSEWHERE = "jobs of other users or state directories"
+Held = dict[str, dict[str, Any]]
+"""The reservations of other jobs, by the name to show for each."""
 
 
 class Reservations:
@@ -24,7 +30,7 @@ class Reservations:
         self._store = store
         self._machine = machine
 
-    def reserve(self, job: PaddleJob, folder: JobFolder, overcommit: bool) -> str:
+    def reserve(self, job: PaddleJob, folder: JobFolder, allocation: Allocation, overcommit: bool) -> str:
         """Reserve all that the job requests; returns "", or a message that says what it waits for."""
         requested = of_job(job.spec)
         if not requested:
@@ -32,45 +38,76 @@ class Reservations:
         self._store.root.mkdir(parents=True, exist_ok=True)
         with locked(self._store.root / LOCK):
             others = self._others(folder)
-            missing = "" if overcommit else self._missing(requested, others)
+            missing = self._missing(requested, others, overcommit) or self._assign_gpus(
+                _gpus_of_pods(job), allocation, others, overcommit
+            )
             if missing:
                 return missing
-            taken = {gpu for held in others.values() for gpus in held["gpus"].values() for gpu in gpus}
-            gpus = self._assign_gpus(job, [gpu for gpu in self._machine.gpus if gpu not in taken])
+            gpus = {pod: [gpu.uuid for gpu in allocation.gpus(pod)] for pod in allocation.gpu_locks}
             write_json(folder.path / FILE, {"asked": requested, "gpus": gpus})
         return ""
-
-    def gpus(self, folder: JobFolder, pod: str) -> list[str]:
-        reservation = read_json(folder.path / FILE) or {"gpus": {}}
-        found: list[str] = reservation["gpus"].get(pod, [])
-        return found
 
     def release(self, folder: JobFolder) -> None:
         (folder.path / FILE).unlink(missing_ok=True)
 
-    def _others(self, own: JobFolder) -> dict[str, dict[str, Any]]:
+    def _others(self, own: JobFolder) -> Held:
         found = {
-            folder.key[1]: read_json(folder.path / FILE)
+            _shown(folder): read_if_intact(folder.path / FILE)
             for folder in self._store.folders()
             if folder.key != own.key and folder.has_runner
         }
         return {name: reservation for name, reservation in found.items() if reservation}
 
-    def _missing(self, requested: Counter[str], others: dict[str, dict[str, Any]]) -> str:
+    def _missing(self, requested: Counter[str], others: Held, overcommit: bool) -> str:
+        """Which resource does not suffice. Overcommitting never makes GPUs that do not exist."""
         for resource, amount in requested.items():
             capacity = self._machine.capacity(resource)
-            held = {name: reservation["asked"].get(resource, 0) for name, reservation in others.items()}
-            if capacity is not None and amount > capacity - sum(held.values()) + 1e-9:
+            held = {} if resource == GPU else _held(resource, others)
+            if capacity is None or (overcommit and resource != GPU):
+                continue
+            if amount > capacity - sum(held.values()) + 1e-9:
                 return _insufficient(resource, amount, capacity, held)
         return ""
 
-    def _assign_gpus(self, job: PaddleJob, free: list[str]) -> dict[str, list[str]]:
-        assigned = {}
-        for role, spec in job.spec.roles.items():
-            count = int(of_pod(spec.template["spec"])[GPU])
-            for index in range(spec.replicas if count else 0):
-                assigned[names.pod(job, role, index)], free = free[:count], free[count:]
-        return assigned
+    def _assign_gpus(self, counts: Counter[str], allocation: Allocation, others: Held, overcommit: bool) -> str:
+        """Lock the GPUs that pods lack; those that a pod holds stay with it, because its process may still run."""
+        lacking = {pod: max(0, count - len(allocation.gpus(pod))) for pod, count in counts.items()}
+        count = sum(lacking.values())
+        own = {gpu for pod in allocation.gpu_locks for gpu in allocation.gpus(pod)}
+        foreign = {gpu for held in others.values() for gpus in held["gpus"].values() for gpu in gpus}
+        candidates = [gpu for gpu in self._machine.gpus if gpu not in own]
+        # An engine of version 0.1 that still runs has recorded indexes, and locked nothing.
+        locks = lock_gpus([gpu for gpu in candidates if not foreign & {gpu.uuid, gpu.visible_as}], count)
+        if len(locks) < count and overcommit:
+            locks = share_gpus(candidates, count)
+        if len(locks) < count:
+            return self._gpus_in_use(sum(counts.values()), candidates, others)
+        for pod, more in lacking.items():
+            allocation.gpu_locks.setdefault(pod, []).extend(locks[:more])
+            locks = locks[more:]
+        return ""
+
+    def _gpus_in_use(self, requested: int, candidates: list[Gpu], others: Held) -> str:
+        held = _held(GPU, others)
+        elsewhere = sum(not is_free(gpu) for gpu in candidates) - sum(held.values())
+        return _insufficient(GPU, requested, len(self._machine.gpus), held | {ELSEWHERE: max(elsewhere, 0)})
+
+
+def _gpus_of_pods(job: PaddleJob) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for role, spec in job.spec.roles.items():
+        count = int(of_pod(spec.template["spec"])[GPU])
+        found.update({names.pod(job, role, index): count for index in range(spec.replicas if count else 0)})
+    return found
+
+
+def _shown(folder: JobFolder) -> str:
+    namespace, name = folder.key
+    return name if namespace == "default" else f"{namespace}/{name}"
+
+
+def _held(resource: str, others: Held) -> dict[str, float]:
+    return {name: reservation["asked"].get(resource, 0) for name, reservation in others.items()}
 
 
 def _insufficient(resource: str, amount: float, capacity: float, held: dict[str, float]) -> str:

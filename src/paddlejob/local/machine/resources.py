@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
-import subprocess
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Spec
 from paddlejob.errors import BadInput, NotPossible
+from paddlejob.local.machine.gpus import Gpu, find_gpus
 
 UNITS = {"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 UNITS |= {f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")}
@@ -63,8 +61,10 @@ class Machine:
     name: str
     cpus: int
     memory: int
-    gpus: tuple[str, ...] = ()
-    """Their indexes, as CUDA_VISIBLE_DEVICES names them."""
+    gpus: tuple[Gpu, ...] = ()
+    """Those that jobs may use."""
+    gpu_note: str = ""
+    """Why there are none, or fewer than the user may expect, with the remedy."""
 
     def capacity(self, resource: str) -> float | None:
         """How much of a resource there is; None if it is not counted."""
@@ -85,17 +85,8 @@ def this_machine() -> Machine:
             "or train on a cluster with `pdj submit`"
         )
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Machine(platform.node(), len(os.sched_getaffinity(0)), pages, _gpus())
-
-
-def _gpus() -> tuple[str, ...]:
-    """The indexes of the GPUs that CUDA_VISIBLE_DEVICES permits."""
-    found = [path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*")]
-    if not found and shutil.which("nvidia-smi"):
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
-        found = re.findall(r"^GPU (\d+):", listed, re.MULTILINE)
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return tuple(gpu for gpu in sorted(found, key=int) if visible is None or gpu in visible.split(","))
+    found = find_gpus()
+    return Machine(platform.node(), len(os.sched_getaffinity(0)), pages, found.gpus, found.note)
 
 
 def format_quantity(resource: str, quantity: float) -> str:

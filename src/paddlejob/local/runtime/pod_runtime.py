@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from paddlejob.local.machine import gpus
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.runtime import volumes
 from paddlejob.local.runtime.container import PodFacts, config_maps, environment, expand, secrets
@@ -20,7 +21,6 @@ from paddlejob.plan import Pod
 HOSTS = Path("/etc/hosts")
 LAUNCHER_LOGS = "PADDLE_LOG_DIR"
 """Where Paddle's launcher writes its logs: pods that share a directory must not share them."""
-GPUS = "CUDA_VISIBLE_DEVICES"
 Manifest = dict[str, Any]
 
 
@@ -53,7 +53,7 @@ class PodRuntime:
             mounts.append({"target": str(HOSTS), "source": str(_hosts_file(pod, hosts))})
             hosts = {}
         variables = {name: _resolved(value, hosts) for name, value in given.items()}
-        base = base_environment(self.options, self._store) | ({} if pod.gpus is None else {GPUS: ",".join(pod.gpus)})
+        base = base_environment(self.options, self._store) | ({} if pod.gpus is None else gpus.environment(pod.gpus))
         log = self.log(pod, container)
         log.parent.mkdir(parents=True, exist_ok=True)
         return ProcessSpec(

@@ -14,6 +14,7 @@ from paddlejob.local.pod import LocalPod
 from paddlejob.local.runtime.pod_runtime import PodRuntime
 from paddlejob.local.runtime.processes import Processes
 from paddlejob.plan import PodPhase
+from paddlejob.plan.permanent import INVALID_TEMPLATE
 
 KILLED = 137
 NOT_STARTED = 128
@@ -91,7 +92,7 @@ class PodWorker:
         try:
             self._runtime.prepare_volumes(self.pod)
         except (PaddleJobError, OSError) as error:
-            self._finish(NOT_STARTED, "StartError", str(error))
+            self._finish(NOT_STARTED, _start_reason(error), str(error))
         else:
             self._advance()
 
@@ -115,7 +116,7 @@ class PodWorker:
         try:
             spec = self._runtime.process_spec(pod, container, self._objects.config_maps, self._objects.peers(pod))
         except (PaddleJobError, OSError) as error:
-            self._finish(NOT_STARTED, "StartError", str(error))
+            self._finish(NOT_STARTED, _start_reason(error), str(error))
             return
         pod.alive[container["name"]] = 0
         self._processes.start(spec)
@@ -164,3 +165,8 @@ class PodWorker:
     def _kill(self, container: str) -> None:
         if container in self.pod.alive:
             self._processes.kill(f"{self.pod.seen.uid}/{container}")
+
+
+def _start_reason(error: Exception) -> str:
+    """What this engine cannot do, or does not find in the job's file, it cannot do in another attempt either."""
+    return INVALID_TEMPLATE if isinstance(error, PaddleJobError) else "StartError"

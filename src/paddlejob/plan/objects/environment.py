@@ -21,6 +21,7 @@ ROLE_NAMES = {Role.PS: "PSERVER", Role.WORKER: "TRAINER", Role.HETER: "HETER_TRA
 GLOO_OVER_HTTP = "3"
 REFERRED_TO = (c.ENV_POD_IP, c.ENV_PORT)
 """Variables of a pod that its other variables refer to."""
+COLLECTIVE = (Mode.COLLECTIVE, Mode.SINGLE)
 Addresses = Mapping[Slot, str]
 
 
@@ -44,8 +45,10 @@ def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[st
     ]
     if job.mode is Mode.HETER:
         found += _heter_stage(role, spec)
-    if job.mode in (Mode.COLLECTIVE, Mode.SINGLE) and not has_accelerator(spec.template):
-        found.append(_variable(c.ENV_BACKEND, "gloo"))
+    if job.mode in COLLECTIVE:
+        found += [_variable(c.ENV_RANK, index), _variable(c.ENV_POD_INDEX, index)]
+        if not has_accelerator(spec.template):
+            found.append(_variable(c.ENV_BACKEND, "gloo"))
     return found
 
 
@@ -85,7 +88,10 @@ def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, 
         c.ENV_JOB_ID: f"{job.metadata.uid}-{attempt}",
         c.ENV_HOST_OPEN: "[" if ipv6 else "",
         c.ENV_HOST_CLOSE: "]" if ipv6 else "",
+        c.UNBUFFERED: "1",
     }
+    if job.mode in COLLECTIVE:
+        found |= _master(hosts[Role.WORKER], network.port(job, Role.WORKER, 0, attempt))
     if Role.PS in hosts:
         found[c.ENV_SERVERS] = ",".join(endpoints[Role.PS])
         if job.spec.withGloo:
@@ -98,6 +104,16 @@ def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, 
         found[c.ENV_STAGE_NUM] = "2"
         found[c.ENV_STAGE_TRAINERS] = f"{len(hosts[Role.WORKER])},{len(hosts[Role.HETER])}"
     return found
+
+
+def _master(workers: list[str], first_port: int) -> dict[str, str]:
+    """Where workers meet whose toolkit does not read Paddle's own variables."""
+    return {
+        c.ENV_NNODES: str(len(workers)),
+        c.ENV_MASTER_ADDR: workers[0],
+        c.ENV_MASTER_PORT: str(first_port + c.MASTER_PORT_OFFSET),
+        c.ENV_INSTANCES: ",".join(workers),
+    }
 
 
 def too_large(job: PaddleJob, attempt: int = 1, addresses: Addresses | None = None) -> str:

@@ -63,11 +63,11 @@ def _add_environment(container: Manifest, job: PaddleJob, role: Role, index: int
 
 
 def overridden(job: PaddleJob, role: Role) -> list[str]:
-    """Variables of paddlejob that the user's template sets itself."""
+    """Variables of paddlejob that the user's template sets itself; how Python buffers its output is its own choice."""
     containers = job.spec.roles[role].template["spec"]["containers"]
     given = {one["name"] for one in training_container(containers).get("env") or []}
-    shared = environment.of_attempt(job, 1, dict.fromkeys(job.spec.slots, ""))
-    return sorted(given & ({one["name"] for one in environment.of_pod(job, role, 0, 1)} | shared.keys()))
+    shared = environment.of_attempt(job, 1, dict.fromkeys(job.spec.slots, "")).keys() - {contract.UNBUFFERED}
+    return sorted(given & ({one["name"] for one in environment.of_pod(job, role, 0, 1)} | shared))
 
 
 def _tolerate_lost_nodes(spec: Manifest) -> None:

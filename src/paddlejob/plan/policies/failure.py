@@ -1,4 +1,4 @@
-"""A program that failed is restarted with the whole job, until backoffLimit is reached."""
+"""A program that failed is restarted with the whole job, until backoffLimit is reached or where it cannot heal."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ def settle_failure(s: Snapshot) -> Plan | None:
     found = causes.failure(s)
     if found is None:
         return None
+    if found.permanent:
+        return fail(s, found)
     limit = s.job.spec.backoff_limit
     if s.status.restarts >= limit:
         return fail(s, _exhausted(s.status.restarts + 1, limit, found))

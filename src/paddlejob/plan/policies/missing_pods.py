@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paddlejob.api.launcher import launcher_warnings
 from paddlejob.api.types import Intranet
 from paddlejob.plan import names, rejections, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent
@@ -23,7 +24,7 @@ def fill_missing(s: Snapshot) -> Plan | None:
     status = reported(s, s.waiting_phase, reason, message)
     if newest and not rejections.is_due(newest, s.world, s.now):
         return Plan(status, (), times.earliest(rejections.retry_at(newest, s.world), half_created_until(s)))
-    return Plan(status, (*missing_services(s), *_create_pods(s), *_warn_overridden(s)))
+    return Plan(status, (*missing_services(s), *_create_pods(s), *_warn_overridden(s), *_warn_launcher(s)))
 
 
 def missing_services(s: Snapshot) -> list[Action]:
@@ -71,3 +72,10 @@ def _warn_overridden(s: Snapshot) -> list[Action]:
         for role, given in found.items()
         if given
     ]
+
+
+def _warn_launcher(s: Snapshot) -> list[Action]:
+    """Only when the job is first built."""
+    if s.job.status.phase is not None:
+        return []
+    return [RecordEvent("LauncherWithServers", warning, warning=True) for warning in launcher_warnings(s.job)]

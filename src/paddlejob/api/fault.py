@@ -1,0 +1,62 @@
+"""One fault of a job: where it is, what is wrong and what to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from paddlejob.api.documents import Document, Path
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    CLUSTER = "cluster"
+    """An error on a cluster; `pdj run` runs the job nevertheless."""
+    WARNING = "warning"
+    """Kubernetes accepts it, but it is hardly what the author meant."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    path: Path
+    message: str
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        return f"{self.where or 'the document'}: {self.message}"
+
+    @property
+    def where(self) -> str:
+        return format_path(self.path)
+
+    def at(self, document: dict[str, Any], source: str) -> str:
+        """With the file and, if the document was read from one, the line."""
+        line = line_of(document, self.path)
+        return f"{source}:{line}: {self}" if line else f"{source}: {self}" if source else str(self)
+
+
+def line_of(document: dict[str, Any], path: Path) -> int:
+    """0 if it is unknown."""
+    return document.line(path) if isinstance(document, Document) else 0
+
+
+def format_path(path: Sequence[str | int]) -> str:
+    """As in spec.worker.template.spec.containers[0].image."""
+    written = ""
+    for step in path:
+        if isinstance(step, int):
+            written += f"[{step}]"
+        elif not re.fullmatch(r"[\w-]+", step):
+            written += f'["{step}"]'
+        else:
+            written = f"{written}.{step}" if written else step
+    return written
+
+
+def parse_fault(text: str) -> Fault:
+    """A fault written as one line: a path of plain names, a colon and a message."""
+    path, _, message = text.partition(": ")
+    return Fault(tuple(path.split(".")), message)

@@ -1,0 +1,38 @@
+"""What to do next with a job: one sentence with commands that work as printed."""
+
+from __future__ import annotations
+
+from paddlejob.api.types import CleanPodPolicy, Phase
+from paddlejob.cli.targets.target import JobView, PodView
+
+CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "InvalidTemplate", "EnvironmentTooLarge", "InvalidSpec")
+"""Reasons that the logs say nothing about."""
+REMOVED_AFTER_FAILURE = (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE)
+
+
+def next_step(view: JobView, pod: PodView | None) -> str:
+    """`pod` is the replica that failed."""
+    job, phase = f"{view.job.name}{view.flags}", view.job.status.phase
+    if view.phase == "Deleting":
+        return f"wait until it is deleted; `pdj get {job}` shows what is left."
+    if view.note:
+        return f"{view.note.rpartition('; ')[2]}."
+    if view.job.status.reason in CHANGE_THE_JOB:
+        return "change the job as described above, then run it again."
+    if phase is Phase.FAILED:
+        return _after_a_failure(view, pod)
+    if phase is Phase.COMPLETED:
+        read = f"read `pdj logs {job}`, or " if view.pods else ""
+        return f"{read}remove the job with `pdj delete {job}`."
+    if phase is Phase.SUSPENDED:
+        return f"run `pdj resume {job}` to continue."
+    if phase is Phase.RUNNING:
+        return f"follow its output with `pdj logs -f {job}`."
+    return f"wait; `pdj get {job}` shows the state of each replica."
+
+
+def _after_a_failure(view: JobView, pod: PodView | None) -> str:
+    if not view.pods and view.job.spec.clean in REMOVED_AFTER_FAILURE:
+        return "fix the cause, then run the job again; with cleanPodPolicy: OnCompletion its logs are kept."
+    replica = f" --role {pod.role} --index {pod.index}" if pod else ""
+    return f"read `pdj logs {view.job.name}{replica}{view.flags}`, fix the cause, then run the job again."

@@ -1,0 +1,52 @@
+"""Failures that another attempt cannot heal: the command does not exist, or the engine cannot run the template."""
+
+from __future__ import annotations
+
+import re
+
+from paddlejob.api.types import Phase
+from paddlejob.plan import times
+from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import Pod
+
+INVALID_TEMPLATE = "InvalidTemplate"
+"""Set by an engine that knows that a pod can never start."""
+START_REASONS = ("StartError", "ContainerCannotRun")
+WRONG_COMMAND = re.compile(
+    r'exec: ".*": (executable file not found|stat .*: no such file|permission denied|is a directory|exec format error)'
+    r"|executable file .* not found"
+    r"|chdir to cwd .* failed: (no such file|permission denied|not a directory)"
+    r"|^[^:\n]+: (no such command|no such file or directory|permission denied|not a directory|exec format error)$",
+    re.IGNORECASE,
+)
+"""What runc, crun and the embedded engine say; other errors of a start may be the fault of the node."""
+SHELL_CODES = (126, 127)
+NOT_EXECUTED = re.compile(r"(not found|no such file or directory|permission denied|cannot execute.*)$", re.IGNORECASE)
+"""The last line of a shell that ends with one of its codes."""
+TRAINED = 60.0
+"""Seconds after which a command that a shell does not find is not the one that trains."""
+
+
+def cannot_heal(s: Snapshot, pod: Pod) -> bool:
+    if pod.reason == INVALID_TEMPLATE:
+        return True
+    return not _has_trained(s) and (is_wrong_command(pod) or is_not_found(pod))
+
+
+def is_wrong_command(pod: Pod) -> bool:
+    """Whether the runtime could not execute the command."""
+    return pod.reason in START_REASONS and WRONG_COMMAND.search(pod.message) is not None
+
+
+def is_not_found(pod: Pod) -> bool:
+    """Whether a shell could not execute a command."""
+    return pod.exit_code in SHELL_CODES and NOT_EXECUTED.search(pod.message.strip()) is not None
+
+
+def _has_trained(s: Snapshot) -> bool:
+    """Then the command exists, and what is missing may be there on another node."""
+    running = s.status.condition(Phase.RUNNING)
+    if running is None:
+        return False
+    began = s.status.attempt == 1 and running.status == "True"
+    return not began or s.now - times.parse(running.lastTransitionTime) > TRAINED

@@ -1,0 +1,77 @@
+"""200 random bad job files: each gets one message with its file, and none a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from paddlejob.api.validate import parse
+from paddlejob.cli import main as cli
+from paddlejob.cli.files import jobs_in, objects_in
+from paddlejob.errors import BadInput
+from tests.support.bad_files import bad_files
+
+WANTED = 200
+SEED = 11
+
+
+def test_200_bad_files_get_one_message_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "job.yaml"
+    monkeypatch.setattr(sys, "argv", ["pdj", "validate", str(path)])
+    bad = 0
+    for content in islice(bad_files(SEED), 3 * WANTED):
+        path.write_bytes(content)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capfd.readouterr()
+        assert ended.value.code in (0, 2), (content, said.err)
+        if ended.value.code == 2:
+            bad += 1
+            assert_one_message(said.err, str(path))
+    assert bad >= WANTED
+
+
+def assert_one_message(said: str, name: str) -> None:
+    """Warnings may come first; every line of the message starts with the file, and none is said twice."""
+    lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
+    assert lines[0].startswith(f"pdj: {name}:"), said
+    assert all(line.startswith(f"{name}:") for line in lines[1:]), said
+    assert len(set(lines)) == len(lines), said
+    assert "Traceback" not in said
+    assert "bug in pdj" not in said
+
+
+def test_the_commands_refuse_a_sample_of_them_and_start_nothing(tmp_path: Path) -> None:
+    refused = [content for content in islice(bad_files(SEED + 1), 60) if not runs(content, tmp_path)]
+    for number, content in enumerate(refused[:8]):
+        path = tmp_path / f"{number}.yaml"
+        path.write_bytes(content)
+        for verb in ("validate", "run"):
+            done = subprocess.run(
+                [sys.executable, "-m", "paddlejob", verb, str(path)],
+                env={"PADDLEJOB_STATE": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"},
+                capture_output=True,
+                text=True,
+                timeout=240,
+                check=False,
+            )
+            assert done.returncode == 2, (content, done)
+            assert_one_message(done.stderr, str(path))
+    assert not list((tmp_path / "state").glob("jobs/*/*"))
+
+
+def runs(content: bytes, folder: Path) -> bool:
+    path = folder / "candidate.yaml"
+    path.write_bytes(content)
+    try:
+        for job in jobs_in(str(path), objects_in(str(path))):
+            parse(job, str(path))
+    except BadInput:
+        return False
+    return True

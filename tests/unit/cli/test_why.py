@@ -1,0 +1,146 @@
+"""`pdj why` shows the log once, says how long ago the last output was, and always ends with what to do next."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddlejob.api.types import Phase
+from paddlejob.cli.output.explain import explain
+from paddlejob.cli.targets.local import LocalTarget
+from paddlejob.cli.targets.logs import last_output
+from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from paddlejob.kube.access import Access
+from paddlejob.kube.client import Client
+from tests.support.builders import job
+from tests.support.pdj import Pdj
+
+OUTPUT = "ValueError: the learning rate is negative"
+
+
+@pytest.fixture
+def pdj(tmp_path: Path) -> Iterator[Pdj]:
+    made = Pdj(tmp_path)
+    yield made
+    made.close()
+
+
+def view(phase: str, note: str = "", pods: list[PodView] | None = None, **status: Any) -> JobView:
+    phases = {str(one) for one in Phase}
+    made = job(status={"phase": phase, **status} if phase in phases else dict(status))
+    return JobView(made, {}, phase, note, pods or [], flags=" --cluster -n team")
+
+
+@pytest.mark.parametrize("phase", [*map(str, Phase), "Created", "Deleting"])
+def test_the_last_line_says_what_to_do_next(phase: str) -> None:
+    last = str(explain(view(phase, message="something happened"))).splitlines()[-1]
+    assert last.startswith("Next: ")
+    assert " --cluster -n team`" in last
+
+
+def test_the_remedy_of_a_note_is_the_next_step_and_is_not_said_twice() -> None:
+    text = str(explain(view("Pending", "no operator is installed in this cluster; run `pdj install`")))
+    assert text.splitlines() == [
+        "mnist is pending: no operator is installed in this cluster",
+        "",
+        "Next: run `pdj install`.",
+    ]
+
+
+def test_the_output_of_the_program_is_printed_once(pdj: Pdj) -> None:
+    program = f"import sys; print('{OUTPUT}', file=sys.stderr); sys.exit(3)"
+    pdj("run", pdj.write(command=["python", "-c", program], backoffLimit=0))
+    said = pdj("why", "job").stdout
+    assert said.count(OUTPUT) == 1, said
+    assert "Last lines of worker-0" in said
+    assert "Last output: " in said
+    assert said.splitlines()[-1].startswith("Next: read `pdj logs job --role worker --index 0`")
+
+
+def test_programs_can_read_the_explanation(pdj: Pdj) -> None:
+    pdj(
+        "run",
+        "-n",
+        "team",
+        pdj.write(command=["bash", "-c", "echo No module named \\'pandas\\'; exit 3"], backoffLimit=0),
+    )
+    explained = json.loads(pdj("why", "job", "-n", "team", "-o", "json").stdout)
+    assert (explained["name"], explained["namespace"], explained["phase"]) == ("job", "team", "Failed")
+    assert explained["log"] == ["No module named 'pandas'"]
+    assert explained["lastOutput"]["replica"] == "worker-0"
+    assert "has no module pandas" in explained["hint"]
+    assert "pdj logs job --role worker --index 0 -n team" in explained["next"]
+
+
+def test_the_age_of_the_last_output_is_that_of_the_newest_log(tmp_path: Path) -> None:
+    pods = []
+    for index, age in enumerate((7200, 600)):
+        log = tmp_path / f"{index}.log"
+        log.write_text("loss=0.5\n")
+        os.utime(log, (time.time() - age,) * 2)
+        pods.append(PodView(f"mnist-worker-{index}", "worker", index, "Running", log=str(log)))
+    (tmp_path / "silent.log").touch()
+    pods.append(PodView("mnist-worker-2", "worker", 2, "Running", log=str(tmp_path / "silent.log")))
+    seen = view("Running", pods=pods, message="all pods are running")
+    output = LocalTarget().last_output(seen)
+    assert output
+    assert output.replica == "worker-1"
+    assert "Last output: 10m ago, from worker-1." in str(explain(seen, output))
+    assert "Last output" not in str(explain(seen, None))
+
+
+class _ApiServer(BaseHTTPRequestHandler):
+    """Answers requests for the last line of a pod's log, as the API server and a kubelet do."""
+
+    asked: list[str] = []  # noqa: RUF012
+    LOGS = {  # noqa: RUF012
+        "mnist-worker-0": b"2027-01-15T08:00:00.123456789Z loss=0.5\n",
+        "mnist-worker-1": b"2027-01-15T08:00:30.000000001Z loss=0.4\n",
+        "mnist-worker-2": b"",
+    }
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = self.LOGS.get(self.path.split("/")[6])
+        self.send_response(200 if body is not None else 500)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+async def test_on_a_cluster_the_timestamp_of_the_last_line_counts() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _ApiServer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        async with Client(Access(f"http://127.0.0.1:{server.server_port}")) as client:
+            found = await last_output(client, [_pod(index) for index in range(4)])
+    finally:
+        server.shutdown()
+    assert found == LastOutput("worker-1", 1800000030.0)
+    assert all("tailLines=1" in path and "timestamps=true" in path for path in _ApiServer.asked)
+
+
+def _pod(index: int) -> dict[str, Any]:
+    labels = {"paddle-res-name": f"mnist-worker-{index}"}
+    return {
+        "metadata": {"name": f"mnist-worker-{index}", "namespace": "default", "labels": labels | _labels(index)},
+        "spec": {"containers": [{"name": "paddle"}]},
+        "status": {"containerStatuses": [{"name": "paddle", "state": {"running": {}}}]},
+    }
+
+
+def _labels(index: int) -> dict[str, str]:
+    from paddlejob import contract
+
+    return {contract.LABEL_ROLE: "worker", contract.LABEL_INDEX: str(index)}

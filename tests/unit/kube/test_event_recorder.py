@@ -1,0 +1,171 @@
+"""Events as they are sent to the API server: one object for each kind of event, whose count grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from paddlejob.kube import events
+from paddlejob.kube.client import Client
+from paddlejob.kube.events import EventRecorder
+from paddlejob.kube.resource import NAMESPACES, PODS
+
+from .conftest import Serve
+
+
+class Server:
+    """Stores events; `fails` are the codes of the next responses."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str, Any]] = []
+        self.fails: list[int] = []
+
+    async def handle(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.requests.append((request.method, request.path, body))
+        if self.fails:
+            code = self.fails.pop(0)
+            return web.json_response({"kind": "Status", "code": code, "message": "no"}, status=code)
+        return web.json_response(body)
+
+    def sent(self, method: str) -> list[Any]:
+        return [body for name, _, body in self.requests if name == method]
+
+
+def record(recorder: EventRecorder, message: str = "m", name: str = "a") -> None:
+    recorder.record(PODS, "ml", name, "uid-a", event_type="Warning", reason="Broken", message=message)
+
+
+async def test_an_event_has_every_field_that_kubectl_describe_looks_for(serve: Serve) -> None:
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        record(recorder)
+        await recorder.flush()
+    ((method, path, event),) = server.requests
+    assert (method, path) == ("POST", "/api/v1/namespaces/ml/events")
+    assert event["metadata"].pop("name").startswith("a.")
+    first, last = event.pop("firstTimestamp"), event.pop("lastTimestamp")
+    assert first == last and first.endswith("Z")
+    assert event == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": "ml"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "ml", "name": "a", "uid": "uid-a"},
+        "type": "Warning",
+        "reason": "Broken",
+        "message": "m",
+        "count": 1,
+        "source": {"component": "paddlejob"},
+        "reportingComponent": "paddlejob",
+        "reportingInstance": "paddlejob",
+    }
+
+
+async def test_the_same_event_raises_the_count_by_as_often_as_it_happened(serve: Serve) -> None:
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        record(recorder)
+        record(recorder)
+        await recorder.flush()
+        record(recorder)
+        await recorder.flush()
+        record(recorder)
+        record(recorder, "another")
+        await recorder.flush()
+    created = server.sent("POST")
+    assert [(one["message"], one["count"]) for one in created] == [("m", 2), ("another", 1)]
+    assert [one["count"] for one in server.sent("PATCH")] == [3, 4]
+    assert all(one["lastTimestamp"] for one in server.sent("PATCH"))
+    patched = {path for method, path, _ in server.requests if method == "PATCH"}
+    assert patched == {f"/api/v1/namespaces/ml/events/{created[0]['metadata']['name']}"}
+
+
+async def test_an_event_that_was_deleted_is_written_again_and_counts_from_there(serve: Serve) -> None:
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        record(recorder)
+        await recorder.flush()
+        server.fails = [404]
+        record(recorder)
+        await recorder.flush()
+        record(recorder)
+        await recorder.flush()
+    assert [method for method, _, _ in server.requests] == ["POST", "PATCH", "POST", "PATCH"]
+    assert server.requests[-1][2]["count"] == 2
+
+
+async def test_a_repetition_after_ten_minutes_is_a_new_event(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        record(recorder)
+        await recorder.flush()
+        monkeypatch.setattr(events, "AGGREGATION_SECONDS", 0.0)
+        record(recorder)
+        await recorder.flush()
+    assert [one["count"] for one in server.sent("POST")] == [1, 1]
+
+
+async def test_an_event_that_is_refused_does_not_hold_up_the_next(serve: Serve) -> None:
+    server = Server()
+    server.fails = [403]
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        record(recorder, "first")
+        record(recorder, "second")
+        await recorder.flush()
+    assert [one["message"] for one in server.sent("POST")] == ["first", "second"]
+
+
+async def test_an_event_about_an_object_without_a_namespace_goes_to_the_default_one(serve: Serve) -> None:
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        for _ in range(2):
+            recorder.record(NAMESPACES, "", "ml", "uid", reason="Seen", message="m")
+            await recorder.flush()
+    assert all(path.startswith("/api/v1/namespaces/default/events") for _, path, _ in server.requests)
+    assert server.requests[0][2]["type"] == "Normal"
+
+
+async def test_a_long_message_and_a_long_name_are_cut_to_what_kubernetes_accepts(serve: Serve) -> None:
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        record(recorder, "x" * 1025, "n" * 253)
+        record(recorder, "y" * 1024)
+        await recorder.flush()
+    long, whole = server.sent("POST")
+    assert long["message"] == "x" * 1021 + "..."
+    assert whole["message"] == "y" * 1024
+    assert len(long["metadata"]["name"]) == 217
+
+
+async def test_events_beyond_a_thousand_are_dropped_but_known_ones_are_counted(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "MAX_PENDING", 2)
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        for message in ("one", "two", "three", "one"):
+            record(recorder, message)
+        await recorder.flush()
+    assert [(one["message"], one["count"]) for one in server.sent("POST")] == [("one", 2), ("two", 1)]
+
+
+async def test_only_the_newest_events_are_remembered(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MAX_REMEMBERED", 2)
+    server = Server()
+    async with Client(await serve(server.handle)) as client:
+        recorder = EventRecorder(client, "paddlejob")
+        for message in ("one", "two", "three", "one", "three"):
+            record(recorder, message)
+            await recorder.flush()
+    assert [one["message"] for one in server.sent("POST")] == ["one", "two", "three", "one"]
+    assert len(server.sent("PATCH")) == 1
