@@ -78,7 +78,7 @@ ENV_HOST_OPEN = "PADDLEJOB_HOST_OPEN"
 ENV_HOST_CLOSE = "PADDLEJOB_HOST_CLOSE"
 """Brackets around an IPv6 address, empty for IPv4; known once pods have addresses."""
 
-UNBUFFERED = "PYTHONUNBUFFERED"
+ENV_UNBUFFERED = "PYTHONUNBUFFERED"
 """Without it, what a program prints appears in the log of its pod minutes later."""
 
 ENV_VALUE_LIMIT = 128 * 1024 - 1

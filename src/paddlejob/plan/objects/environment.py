@@ -88,7 +88,7 @@ def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, 
         c.ENV_JOB_ID: f"{job.metadata.uid}-{attempt}",
         c.ENV_HOST_OPEN: "[" if ipv6 else "",
         c.ENV_HOST_CLOSE: "]" if ipv6 else "",
-        c.UNBUFFERED: "1",
+        c.ENV_UNBUFFERED: "1",
     }
     if job.mode in COLLECTIVE:
         found |= _master(hosts[Role.WORKER], network.port(job, Role.WORKER, 0, attempt))

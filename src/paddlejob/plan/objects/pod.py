@@ -66,7 +66,7 @@ def overridden(job: PaddleJob, role: Role) -> list[str]:
     """Variables of paddlejob that the user's template sets itself; how Python buffers its output is its own choice."""
     containers = job.spec.roles[role].template["spec"]["containers"]
     given = {one["name"] for one in training_container(containers).get("env") or []}
-    shared = environment.of_attempt(job, 1, dict.fromkeys(job.spec.slots, "")).keys() - {contract.UNBUFFERED}
+    shared = environment.of_attempt(job, 1, dict.fromkeys(job.spec.slots, "")).keys() - {contract.ENV_UNBUFFERED}
     return sorted(given & ({one["name"] for one in environment.of_pod(job, role, 0, 1)} | shared))
 
 
