@@ -25,6 +25,7 @@ PaddleJobError
 Some exceptions never leave the package that raises them, so they are defined there:
 
 engine   Outdated, Rejected
+local    DriverError
 data     Stopped
 launch   AlreadySucceeded, Forbidden, LaunchError, RendezvousFailed, ResourceExpired, Unavailable
 """

@@ -38,9 +38,11 @@ def test_valid_files_are_reported_with_their_jobs():
 def test_the_launcher_with_servers_is_valid_but_warned_about():
     text = (ROOT / EXAMPLE).read_text().replace("image:", "command: [sh, -c, fleetrun train.py]\n            image:")
     done = pdj("validate", "-", input=text)
-    assert (done.returncode, done.stdout) == (0, "-: valid (wide-ande-deep)\n")
+    assert (done.returncode, done.stdout) == (0, "standard input: valid (wide-ande-deep)\n")
     assert [line.split(";")[0] for line in done.stderr.splitlines()] == [
-        f"warning: -: spec.{role}: fleetrun waits forever in a job with parameter servers" for role in ("ps", "worker")
+        f"warning: standard input: spec.{role}: fleetrun waits forever in a job with parameter servers"
+        for role in ("ps", "worker")
+        for role in ("ps", "worker")
     ]
 
 

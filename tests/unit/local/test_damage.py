@@ -11,6 +11,7 @@ import pytest
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import LogChoice
 from paddlejob.errors import NotPossible
+from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.reservations import Reservations
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
@@ -124,4 +125,4 @@ def test_a_job_starts_beside_one_whose_reservation_is_damaged(tmp_path: Path):
     job = folder.job()
     assert job is not None
     machine = Machine("laptop", cpus=4, memory=8 << 30)
-    assert Reservations(store, machine).reserve(job, folder, overcommit=False) == ""
+    assert Reservations(store, machine).reserve(job, folder, Allocation(), overcommit=False) == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.local.files import PADDED_SIZE, read_json, write_json
+from paddlejob.local.files import PADDED_SIZE, DamagedFile, read_json, write_json
 from paddlejob.local.options import RunOptions
 
 
@@ -46,7 +46,9 @@ def test_an_object_is_found_by_kind_and_name():
 
 
 def test_options_are_read_as_they_were_written():
-    options = RunOptions("/job", {"i": {"directory": "/d"}}, {"v": "/w"}, "/python", True, ({"kind": "Secret"},))
+    options = RunOptions(
+        "/job", {"i": {"directory": "/d"}}, {"v": "/w"}, "/python", True, {"HOME": "/me"}, ({"kind": "Secret"},)
+    )
     assert RunOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
     assert RunOptions.from_json(None) == RunOptions()
 
@@ -94,5 +96,5 @@ def test_another_error_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_that_stays_unreadable_is_an_error(tmp_path: Path):
     path = tmp_path / "a.json"
     path.write_text("{")
-    with pytest.raises(json.JSONDecodeError):
+    with pytest.raises(DamagedFile):
         read_json(path)
