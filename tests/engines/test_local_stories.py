@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paddlejob.local.engine import LocalEngine
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from tests.engines.stories import STORIES, Story
 from tests.support.local_stage import LocalStage
 

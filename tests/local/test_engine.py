@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from paddlejob.local.changes import change_spec, mark_for_deletion
 from paddlejob.local.engine import LocalEngine
 from paddlejob.local.machine.resources import Machine
-from paddlejob.local.store import Store
+from paddlejob.local.state.changes import change_spec, mark_for_deletion
+from paddlejob.local.state.store import Store
 from tests.support.builders import document, template
 from tests.support.expecting import until
 from tests.support.fake_gpus import fake_gpus

@@ -19,7 +19,7 @@ from paddlejob.local.engine import LocalEngine
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.preflight import preflight
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 
 Manifest = dict[str, Any]
 BATCH = 5

@@ -11,7 +11,7 @@ import time
 import yaml
 
 from paddlejob.local.sandbox.proc import descendants
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from tests.support.pdj import START, Pdj, wait
 
 WORKS = ["bash", "-c", "echo hello from $TRAINING_ROLE $PADDLE_TRAINER_ID; sleep 0.2"]

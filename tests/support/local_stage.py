@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paddlejob.local.changes import change_spec
 from paddlejob.local.engine import LocalEngine
-from paddlejob.local.store import JobFolder
+from paddlejob.local.state.changes import change_spec
+from paddlejob.local.state.store import JobFolder
 from tests.support import expecting
 from tests.support.builders import document
 

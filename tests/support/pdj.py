@@ -16,7 +16,7 @@ import yaml
 
 from paddlejob.api.types import Status
 from paddlejob.local.sandbox.proc import environments
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, Store
 
 START = [sys.executable, "-c", "from paddlejob.cli.main import main; main()"]
 PATIENCE = 60.0

@@ -11,7 +11,7 @@ from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
 from paddlejob.engine.carry_out import carry_out
 from paddlejob.plan import Action, RecordEvent, Rejection, plan
-from paddlejob.plan.rejections import name_of
+from paddlejob.plan.diagnosis.rejections import name_of
 from paddlejob.plan.times import earliest
 
 REPORTS_APART = 2.0

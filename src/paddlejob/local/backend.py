@@ -10,11 +10,11 @@ from collections.abc import Callable
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Status
 from paddlejob.engine.backend import Key, Outdated, View
-from paddlejob.local.changes import mark_for_deletion, remove_finalizer
-from paddlejob.local.files import DISK_FULL
 from paddlejob.local.kubelet import Kubelet
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.pod import Manifest, new_pod
+from paddlejob.local.state.changes import mark_for_deletion, remove_finalizer
+from paddlejob.local.state.files import DISK_FULL
 from paddlejob.plan import (
     Action,
     Create,

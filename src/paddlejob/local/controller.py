@@ -11,10 +11,10 @@ from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
 from paddlejob.local.backend import LocalBackend
 from paddlejob.local.engine_error import log_error, report_error
-from paddlejob.local.files import DISK_FULL
 from paddlejob.local.kubelet import Kubelet
 from paddlejob.local.scheduler import Scheduler
-from paddlejob.local.store import at_rest
+from paddlejob.local.state.files import DISK_FULL
+from paddlejob.local.state.store import at_rest
 
 RESCHEDULE_EVERY = 1.0
 """Resources may also be released by jobs of other engines."""

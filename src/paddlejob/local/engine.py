@@ -12,11 +12,9 @@ from typing import Any, Self
 from paddlejob.api.types import Status
 from paddlejob.engine.backend import Key
 from paddlejob.local.backend import LocalBackend
-from paddlejob.local.changes import change_spec
 from paddlejob.local.controller import JobController
 from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.kubelet import Kubelet, enforce_memory_limits
-from paddlejob.local.leftovers import remove_leftovers, remove_pods
 from paddlejob.local.machine.resources import Machine, this_machine
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
@@ -24,7 +22,9 @@ from paddlejob.local.pod import LocalPod
 from paddlejob.local.runtime.pod_runtime import PodRuntime
 from paddlejob.local.runtime.processes import Processes
 from paddlejob.local.scheduler import Scheduler
-from paddlejob.local.store import Document, JobFolder, Store, at_rest
+from paddlejob.local.state.changes import change_spec
+from paddlejob.local.state.leftovers import remove_leftovers, remove_pods
+from paddlejob.local.state.store import Document, JobFolder, Store, at_rest
 from paddlejob.locks import ProcessLock
 from paddlejob.plan import times
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paddlejob.api.types import Phase
 from paddlejob.errors import PaddleJobError
-from paddlejob.local.store import JobFolder
+from paddlejob.local.state.store import JobFolder
 from paddlejob.plan import times
 
 ENGINE_ERROR = "EngineError"

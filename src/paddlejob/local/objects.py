@@ -9,8 +9,8 @@ from typing import Any
 from paddlejob.engine.backend import Key
 from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.pod import LocalPod
-from paddlejob.local.records import PodRecord
-from paddlejob.local.store import JobFolder
+from paddlejob.local.state.records import PodRecord
+from paddlejob.local.state.store import JobFolder
 from paddlejob.plan import Pod
 
 

@@ -13,8 +13,8 @@ from paddlejob.api.types import Role
 from paddlejob.engine.backend import Key
 from paddlejob.local.machine.gpus import Gpu
 from paddlejob.local.machine.resources import limits, parse_quantity
-from paddlejob.local.records import PodRecord
 from paddlejob.local.runtime.volumes import Source
+from paddlejob.local.state.records import PodRecord
 from paddlejob.plan import Pod, times
 
 DEFAULT_GRACE = 30.0

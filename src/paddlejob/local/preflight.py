@@ -20,7 +20,7 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import object_errors
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
-from paddlejob.local.store import Store, file_name
+from paddlejob.local.state.store import Store, file_name
 from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured, template_errors
 
 Manifest = dict[str, Any]

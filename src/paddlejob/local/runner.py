@@ -19,7 +19,7 @@ from paddlejob.engine.backend import Key
 from paddlejob.local.engine import LocalEngine
 from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.machine.resources import Machine
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.locks import ProcessLock
 
 INTERRUPT, KILL = b".", b"!"

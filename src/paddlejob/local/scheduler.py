@@ -11,7 +11,7 @@ from paddlejob.local.machine.reservations import Reservations
 from paddlejob.local.machine.resources import Machine, of_job
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.pod import LocalPod
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from paddlejob.plan import times
 
 UNSCHEDULABLE = "Unschedulable"

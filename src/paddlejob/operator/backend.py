@@ -29,8 +29,8 @@ from paddlejob.plan import (
     Wake,
     World,
 )
-from paddlejob.plan.overdue import is_overdue
-from paddlejob.plan.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
+from paddlejob.plan.diagnosis.overdue import is_overdue
+from paddlejob.plan.diagnosis.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
 """Codes that say nothing about the object: the next attempt may succeed. Webhooks reject with 400 and 500."""

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from paddlejob import contract
 from paddlejob.api.types import Intranet, PaddleJob, Phase
-from paddlejob.plan import names, overdue, times
+from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Delete, DropFinalizer, Kind, Plan, RecordEvent
+from paddlejob.plan.diagnosis import overdue
 from paddlejob.plan.policies.deadline import deadline
-from paddlejob.plan.policies.missing_pods import missing_services
+from paddlejob.plan.policies.startup.missing_pods import missing_services
 from paddlejob.plan.snapshot import Snapshot
 
 ROUTINE_REASONS = {

@@ -5,26 +5,26 @@ from __future__ import annotations
 from paddlejob.api.types import PaddleJob
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.chores import drop_old_finalizer, with_chores
+from paddlejob.plan.diagnosis.rejections import hold_back
 from paddlejob.plan.policies.changed_spec import rebuild_changed
 from paddlejob.plan.policies.deadline import fail_overdue
 from paddlejob.plan.policies.disruption import settle_disruption
 from paddlejob.plan.policies.failure import settle_failure
 from paddlejob.plan.policies.finished import tidy_finished
-from paddlejob.plan.policies.foreign_environment import rebuild_foreign
-from paddlejob.plan.policies.gang import wait_for_gang
 from paddlejob.plan.policies.incomplete import fail_incomplete
-from paddlejob.plan.policies.missing_pods import fill_missing
 from paddlejob.plan.policies.oversized import fail_oversized
-from paddlejob.plan.policies.release import release_half_created, release_half_placed
-from paddlejob.plan.policies.replacement import replace_rejected
-from paddlejob.plan.policies.restart_delay import wait_for_restart
-from paddlejob.plan.policies.stale_pods import clear_stale
-from paddlejob.plan.policies.start_barrier import open_start_barrier
-from paddlejob.plan.policies.startup_deadline import restart_overdue
+from paddlejob.plan.policies.startup.foreign_environment import rebuild_foreign
+from paddlejob.plan.policies.startup.gang import wait_for_gang
+from paddlejob.plan.policies.startup.missing_pods import fill_missing
+from paddlejob.plan.policies.startup.release import release_half_created, release_half_placed
+from paddlejob.plan.policies.startup.replacement import replace_rejected
+from paddlejob.plan.policies.startup.restart_delay import wait_for_restart
+from paddlejob.plan.policies.startup.stale_pods import clear_stale
+from paddlejob.plan.policies.startup.start_barrier import open_start_barrier
+from paddlejob.plan.policies.startup.startup_deadline import restart_overdue
 from paddlejob.plan.policies.success import settle_success
 from paddlejob.plan.policies.suspended import hold_suspended
 from paddlejob.plan.policies.training import watch_training
-from paddlejob.plan.rejections import hold_back
 from paddlejob.plan.snapshot import Snapshot, look
 from paddlejob.plan.world import World
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paddlejob.api.types import Phase, Role
 from paddlejob.plan import times
 from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from paddlejob.plan import replacements
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod

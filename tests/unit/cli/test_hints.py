@@ -17,7 +17,7 @@ from paddlejob.cli.install.operators import Operator, unwatched_message
 from paddlejob.cli.output.tables import job_table
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import JobView, no_such_job
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from paddlejob.operator.manifests import IMAGE
 from tests.support.builders import job
 from tests.support.pdj import Pdj

@@ -15,7 +15,7 @@ from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.reservations import Reservations
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.locks import ProcessLock
 from tests.support.builders import NOON, document, template
 

@@ -11,7 +11,7 @@ import pytest
 
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.env import base_environment
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from tests.support.interpreters import interpreter
 
 ASK = "import os; print(os.environ['CHOSEN'])"

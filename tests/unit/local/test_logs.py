@@ -9,9 +9,9 @@ import pytest
 from paddlejob.cli.output.log_tail import last_lines
 from paddlejob.cli.targets.target import LogChoice
 from paddlejob.errors import BadInput
-from paddlejob.local.logs import follow_logs, log_tail
 from paddlejob.local.options import RunOptions
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.logs import follow_logs, log_tail
+from paddlejob.local.state.store import JobFolder, Store
 from tests.support.builders import NOON, document
 
 

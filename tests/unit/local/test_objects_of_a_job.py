@@ -11,7 +11,7 @@ from paddlejob.api.types import Role
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
 from paddlejob.local.pod import LocalPod, new_pod
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.plan import PodPhase
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import NOON, document

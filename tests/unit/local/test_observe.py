@@ -15,7 +15,7 @@ from paddlejob.local.machine.ports import PortBlock
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.sandbox.proc import descendants
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from paddlejob.plan import PodPhase, plan
 from tests.support.builders import NOON, document, template
 

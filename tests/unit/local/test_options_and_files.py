@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.local.files import PADDED_SIZE, DamagedFile, read_json, write_json
 from paddlejob.local.options import RunOptions
+from paddlejob.local.state.files import PADDED_SIZE, DamagedFile, read_json, write_json
 
 
 @pytest.mark.parametrize(

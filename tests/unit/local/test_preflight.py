@@ -11,7 +11,7 @@ from paddlejob.api.types import PaddleJob
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.preflight import PreflightResult, on_the_cpu, preflight
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from tests.support.builders import document, template
 from tests.support.fake_gpus import fake_gpus
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.local.files import read_json
 from paddlejob.local.options import RunOptions
-from paddlejob.local.records import PodRecord
-from paddlejob.local.store import Store
+from paddlejob.local.state.files import read_json
+from paddlejob.local.state.records import PodRecord
+from paddlejob.local.state.store import Store
 from tests.support.builders import NOON, document
 
 OLD = {

@@ -17,7 +17,7 @@ from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.reservations import Reservations
 from paddlejob.local.machine.resources import Machine, of_job, parse_quantity, this_machine
 from paddlejob.local.options import RunOptions
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.locks import ProcessLock
 from tests.support.builders import document, template
 from tests.support.fake_gpus import fake_gpus

@@ -15,7 +15,7 @@ from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
 from paddlejob.local.pod import new_pod
 from paddlejob.local.scheduler import Scheduler
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 from paddlejob.plan.objects.build_mark import build_mark
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import NOON, document, template

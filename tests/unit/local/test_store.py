@@ -10,10 +10,10 @@ import pytest
 
 from paddlejob.api.types import Status
 from paddlejob.errors import BadInput, InvalidJob
-from paddlejob.local.changes import change_spec, mark_for_deletion
-from paddlejob.local.files import read_json, write_json
 from paddlejob.local.options import RunOptions
-from paddlejob.local.store import Store
+from paddlejob.local.state.changes import change_spec, mark_for_deletion
+from paddlejob.local.state.files import read_json, write_json
+from paddlejob.local.state.store import Store
 from tests.support.builders import NOON, document
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paddlejob.plan import Delete, Plan, World, plan
-from paddlejob.plan.overdue import FORCE_AFTER
-from paddlejob.plan.policies.stale_pods import FINALIZER_PATIENCE
+from paddlejob.plan.diagnosis.overdue import FORCE_AFTER
+from paddlejob.plan.policies.startup.stale_pods import FINALIZER_PATIENCE
 from tests.support.builders import NOON, having, job, pod, running
 
 OVERDUE = NOON - FORCE_AFTER - 1

@@ -6,7 +6,7 @@ import pytest
 
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import Create, DeleteJob, Kind, PodPhase, Rejection, Wake, names, plan
-from paddlejob.plan.rejections import BEING_DELETED, retry_at
+from paddlejob.plan.diagnosis.rejections import BEING_DELETED, retry_at
 from tests.support.builders import NOON, all_pods, having, job, pod, running, world
 from tests.support.model import Model
 

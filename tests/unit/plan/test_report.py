@@ -5,7 +5,7 @@ from __future__ import annotations
 from paddlejob.api.types import Phase
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import PodGroup, PodPhase, plan
-from paddlejob.plan.rejections import BEING_DELETED
+from paddlejob.plan.diagnosis.rejections import BEING_DELETED
 from tests.support.builders import NOON, job, pod, running, template, world
 from tests.support.model import Model
 

@@ -154,7 +154,7 @@ def check_shared_memory() -> Check:
 
 
 def check_disk() -> Check:
-    from paddlejob.local.store import state_directory
+    from paddlejob.local.state.store import state_directory
 
     state = state_directory()
     existing = next(path for path in (state, *state.parents) if path.exists())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from paddlejob.local.logs import without_environment
+from paddlejob.local.state.logs import without_environment
 
 MAX_LINE_LENGTH = 300
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")

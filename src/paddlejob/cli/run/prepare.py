@@ -18,7 +18,7 @@ from paddlejob.local.preflight import on_the_cpu, preflight
 from paddlejob.local.runtime.images import MAPPING_FILE, read_mapping, spellings
 from paddlejob.local.runtime.volumes import named
 from paddlejob.local.sandbox.supervisor import probe
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 
 Object = dict[str, Any]
 USED = ("ConfigMap", "Secret", "PersistentVolume", "PersistentVolumeClaim")

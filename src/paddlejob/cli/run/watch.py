@@ -17,7 +17,7 @@ from paddlejob.cli.targets.target import JobView
 from paddlejob.engine.backend import Key
 from paddlejob.errors import JobFailed
 from paddlejob.local.runner import AttachedRunner
-from paddlejob.local.store import Store
+from paddlejob.local.state.store import Store
 
 PAUSE = 0.1
 LOG_LINES = 3

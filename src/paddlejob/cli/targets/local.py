@@ -20,13 +20,13 @@ from paddlejob.cli.targets.target import (
 )
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput, NotPossible
-from paddlejob.local.changes import change_spec, mark_for_deletion
 from paddlejob.local.engine_error import ENGINE_ERROR
-from paddlejob.local.files import DamagedFile
-from paddlejob.local.logs import follow_logs
-from paddlejob.local.records import PodRecord
 from paddlejob.local.runtime.env import kill_leftovers
-from paddlejob.local.store import JobFolder, Store, at_rest
+from paddlejob.local.state.changes import change_spec, mark_for_deletion
+from paddlejob.local.state.files import DamagedFile
+from paddlejob.local.state.logs import follow_logs
+from paddlejob.local.state.records import PodRecord
+from paddlejob.local.state.store import JobFolder, Store, at_rest
 
 INTERRUPTED = (
     "the engine that ran this job was killed, and its processes with it; "

@@ -12,7 +12,7 @@ from paddlejob.cli.options import JobFiles, Python, check_namespace
 if TYPE_CHECKING:
     from paddlejob.cli.run.prepare import Prepared
     from paddlejob.local.runner import Held
-    from paddlejob.local.store import Store
+    from paddlejob.local.state.store import Store
 
 
 def command(
@@ -56,7 +56,7 @@ def command(
     from paddlejob.cli.run.prepare import pairs, prepare
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
-    from paddlejob.local.store import Store
+    from paddlejob.local.state.store import Store
 
     options = RunOptions(
         images={name: {"directory": directory} for name, directory in pairs("--image", image or []).items()},
@@ -90,8 +90,8 @@ def _warnings(prepared: list[Prepared]) -> list[str]:
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
     from paddlejob.cli.targets.local import LocalTarget
-    from paddlejob.local.files import DamagedFile
-    from paddlejob.local.store import at_rest
+    from paddlejob.local.state.files import DamagedFile
+    from paddlejob.local.state.store import at_rest
 
     notes = []
     for one in prepared:

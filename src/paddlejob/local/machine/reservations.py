@@ -10,12 +10,12 @@ from collections import Counter
 from typing import Any
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.local.files import read_if_intact, write_json
 from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.gpu_locks import is_free, lock_gpus, share_gpus
 from paddlejob.local.machine.gpus import Gpu
 from paddlejob.local.machine.resources import GPU, Machine, format_quantity, of_job, of_pod
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.files import read_if_intact, write_json
+from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.locks import locked
 from paddlejob.plan import names
 

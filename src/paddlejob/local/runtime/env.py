@@ -8,10 +8,10 @@ import shlex
 from pathlib import Path
 
 from paddlejob import contract
-from paddlejob.local.files import replace_file
 from paddlejob.local.options import RunOptions
 from paddlejob.local.sandbox.proc import kill_with_variable
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.files import replace_file
+from paddlejob.local.state.store import JobFolder, Store
 
 MARK = "PADDLEJOB_POD_UID"
 """In the environment of every process of a pod."""

@@ -20,7 +20,7 @@ from paddlejob.local.runtime.env import MARK, base_environment
 from paddlejob.local.runtime.images import argv, find_image
 from paddlejob.local.runtime.processes import ProcessSpec
 from paddlejob.local.sandbox.mounts import Mount
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.local.template_checks import template_errors
 from paddlejob.plan import Pod
 

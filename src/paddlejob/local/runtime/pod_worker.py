@@ -9,14 +9,14 @@ from typing import Any
 
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.engine_error import log_error
-from paddlejob.local.logs import log_tail
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.pod import LocalPod, Manifest, is_sidecar
 from paddlejob.local.runtime.hooks import POST_START, PRE_STOP, hook_of, is_hook
 from paddlejob.local.runtime.pod_runtime import PodRuntime
 from paddlejob.local.runtime.processes import Processes
+from paddlejob.local.state.logs import log_tail
 from paddlejob.plan import PodPhase
-from paddlejob.plan.permanent import INVALID_TEMPLATE
+from paddlejob.plan.diagnosis.permanent import INVALID_TEMPLATE
 
 KILLED = 137
 NOT_STARTED = 128

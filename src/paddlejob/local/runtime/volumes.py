@@ -14,7 +14,7 @@ from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts, config_maps, expand, field_value, key_of, secrets
 from paddlejob.local.sandbox.mounts import Mount
-from paddlejob.local.store import Store, file_name
+from paddlejob.local.state.store import Store, file_name
 
 SHARED_MEMORY = "/dev/shm"
 Manifest = dict[str, Any]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from paddlejob.api.types import Role
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.objects.build_mark import is_built_from, template_digest
 from paddlejob.plan.rebuild import rebuild
 from paddlejob.plan.snapshot import Snapshot

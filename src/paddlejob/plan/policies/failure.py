@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from paddlejob.plan import causes
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis import causes
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
 from paddlejob.plan.rebuild import backoff, rebuild
 from paddlejob.plan.snapshot import Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paddlejob.api.types import Role
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
 from paddlejob.plan.snapshot import Snapshot
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import reasons, times
+from paddlejob.plan import times
 from paddlejob.plan.actions import Plan, Wake
+from paddlejob.plan.diagnosis import reasons
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase

@@ -6,10 +6,10 @@ Whatever has no counterpart is left out, with a note that says where it was and 
 from __future__ import annotations
 
 from paddlejob import contract
-from paddlejob.api.convert_job import as_workers, from_job, is_job, is_training_job
-from paddlejob.api.convert_kubeflow import KUBEFLOW, from_kubeflow, is_kubeflow_job
-from paddlejob.api.convert_parts import Converted, Obj
-from paddlejob.api.convert_pod import MARKS
+from paddlejob.api.convert.job import as_workers, from_job, is_job, is_training_job
+from paddlejob.api.convert.kubeflow import KUBEFLOW, from_kubeflow, is_kubeflow_job
+from paddlejob.api.convert.parts import Converted, Obj
+from paddlejob.api.convert.pod import MARKS
 from paddlejob.errors import BadInput
 
 __all__ = ["Converted", "as_workers", "convert", "convertible", "is_job", "is_kubeflow_job", "is_training_job"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from paddlejob.plan import times
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.rebuild import rebuild
 from paddlejob.plan.replace import can_replace, replace
 from paddlejob.plan.snapshot import Snapshot

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.convert_parts import Obj, drop_empty_metadata
+from paddlejob.api.convert.parts import Obj, drop_empty_metadata
 
 MARKS = ("CONF_PADDLE_GRADIENT_NUM", "CONF_PADDLE_PORT")
 """Variables that distinguish a Job that trains with Paddle from any other."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paddlejob.api.types import Role
-from paddlejob.plan import names, permanent
+from paddlejob.plan import names
+from paddlejob.plan.diagnosis import permanent
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from paddlejob.errors import BadInput
-from paddlejob.local.files import DamagedFile
-from paddlejob.local.store import JobFolder, at_rest
+from paddlejob.local.state.files import DamagedFile
+from paddlejob.local.state.store import JobFolder, at_rest
 
 PIECE = 1 << 20
 PAUSE = 0.15

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from paddlejob.plan import times
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.replace import can_replace, replace, times_replaced
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot

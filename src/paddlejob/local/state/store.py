@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
-from paddlejob.local.files import DamagedFile, read_json, write_json
 from paddlejob.local.options import RunOptions
-from paddlejob.local.records import PodRecord
+from paddlejob.local.state.files import DamagedFile, read_json, write_json
+from paddlejob.local.state.records import PodRecord
 from paddlejob.locks import ProcessLock, is_locked, locked
 from paddlejob.plan import times
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from paddlejob.api.convert_parts import (
+from paddlejob.api.convert.parts import (
     SAME_FIELDS,
     Converted,
     Obj,

@@ -6,8 +6,9 @@ file, so it is given a moment to appear. Otherwise the operator creates one.
 
 from __future__ import annotations
 
-from paddlejob.plan import names, rejections, times
+from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Delete, Kind, Plan
+from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.objects.pod_group import group_in_use, is_gang, min_member, pod_group_manifest
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot

@@ -5,8 +5,8 @@ from __future__ import annotations
 from paddlejob.api.types import Phase
 from paddlejob.plan import times
 from paddlejob.plan.actions import Delete, Kind, Plan
-from paddlejob.plan.overdue import still_runs
-from paddlejob.plan.reasons import Reason
+from paddlejob.plan.diagnosis.overdue import still_runs
+from paddlejob.plan.diagnosis.reasons import Reason
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from paddlejob.api.launcher import launcher_warnings
 from paddlejob.api.types import Intranet
-from paddlejob.plan import names, rejections, times
+from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent
+from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.objects import network
 from paddlejob.plan.objects.build_mark import build_mark
 from paddlejob.plan.objects.pod import overridden, pod_manifest
 from paddlejob.plan.objects.pod_group import group_in_use
-from paddlejob.plan.policies.release import half_created_until
+from paddlejob.plan.policies.startup.release import half_created_until
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 

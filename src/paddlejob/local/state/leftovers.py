@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from paddlejob.local.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, Store
 
 
 def remove_leftovers(store: Store) -> None:

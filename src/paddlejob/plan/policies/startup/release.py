@@ -6,9 +6,9 @@ two goes first. A gang that Volcano places as a whole never holds a half, but on
 
 from __future__ import annotations
 
-from paddlejob.plan import rejections
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.causes import Cause
+from paddlejob.plan.diagnosis import rejections
+from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.jitter import jitter
 from paddlejob.plan.rebuild import rebuild
 from paddlejob.plan.snapshot import Snapshot

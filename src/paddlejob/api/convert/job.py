@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from paddlejob.api.convert_parts import (
+from paddlejob.api.convert.parts import (
     SAME_FIELDS,
     Converted,
     Obj,
@@ -15,7 +15,7 @@ from paddlejob.api.convert_parts import (
     template_at,
     whole_number,
 )
-from paddlejob.api.convert_pod import drop_restart_policy, trains, without_finding
+from paddlejob.api.convert.pod import drop_restart_policy, trains, without_finding
 from paddlejob.errors import BadInput
 
 UNDERSTOOD = (*SAME_FIELDS, "parallelism", "completions", "completionMode", "template", "selector", "manualSelector")

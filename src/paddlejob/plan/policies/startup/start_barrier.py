@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import names, reasons, rejections, times
+from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
+from paddlejob.plan.diagnosis import reasons, rejections
 from paddlejob.plan.objects import environment
-from paddlejob.plan.policies.release import half_placed_until
-from paddlejob.plan.policies.startup_deadline import startup_deadline
+from paddlejob.plan.policies.startup.release import half_placed_until
+from paddlejob.plan.policies.startup.startup_deadline import startup_deadline
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken, watch_training
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlejob.errors import BadInput
-from paddlejob.local.store import Document, JobFolder
+from paddlejob.local.state.store import Document, JobFolder
 from paddlejob.plan import times
 
 
