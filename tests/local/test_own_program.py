@@ -74,9 +74,9 @@ def test_the_checkpoint_example_says_when_nothing_is_left_and_how_to_begin_anew(
     pdj.environment |= {"STEPS": "10", "SAVE_EVERY": "5", "OUTPUT_DIR": str(pdj.folder / "out")}
     job = pdj.write("check", container={"image": "paddlejob/checkpoint:v1"})
     assert pdj("run", job, timeout=LONG).returncode == 0
-    assert "nothing is left" not in pdj.log("check", "worker-0")
+    assert "nothing left" not in pdj.log("check", "worker-0")
     assert pdj("run", job, timeout=LONG).returncode == 0
-    assert f"nothing is left to train: empty {pdj.folder / 'out'} to begin anew" in pdj.log("check", "worker-0")
+    assert f"nothing left to train; empty {pdj.folder / 'out'} to start over" in pdj.log("check", "worker-0")
 
 
 def test_every_variable_that_a_program_is_told_stands_in_the_table():
