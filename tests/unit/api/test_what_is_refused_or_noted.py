@@ -30,7 +30,7 @@ def test_labels_and_annotations_are_mappings(field: str):
 
 
 def test_a_key_that_is_a_list_is_invalid_yaml_and_not_a_crash():
-    with pytest.raises(BadInput, match="invalid YAML"):
+    with pytest.raises(BadInput, match="a key must be a single word"):
         documents("? [a, b]\n: c\n", "job.yaml")
 
 

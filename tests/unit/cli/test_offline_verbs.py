@@ -42,7 +42,6 @@ def test_the_launcher_with_servers_is_valid_but_warned_about():
     assert [line.split(";")[0] for line in done.stderr.splitlines()] == [
         f"warning: standard input: spec.{role}: fleetrun waits forever in a job with parameter servers"
         for role in ("ps", "worker")
-        for role in ("ps", "worker")
     ]
 
 
