@@ -235,7 +235,7 @@ def test_as_a_plugin_of_kubectl_the_cluster_is_the_default(pdj: ClusterPdj, name
     usage = pdj.plugin("get", "--help")
     assert "Usage: kubectl pdj get" in usage.stdout
     here = pdj.run("list", "-n", namespace)
-    assert "No jobs found; start one with `pdj run FILE`." in here.stderr
+    assert f"No jobs found; start one with `pdj run FILE -n {namespace}`." in here.stderr
 
 
 async def test_logs_that_do_not_exist_yet_are_reported(pdj: ClusterPdj, stage: OperatorStage, namespace: str) -> None:

@@ -51,8 +51,10 @@ def _check_container(container: Obj, path: Path) -> Iterator[Fault]:
 
 
 def _check_command(container: Obj, path: Path) -> Iterator[Fault]:
-    program = next(iter(container.get("command") or []), "")
-    if not re.search(r"\S\s+\S", program):
+    program = next(iter(container.get("command") or []), None)
+    if program is not None and not program.strip():
+        yield Fault((*path, "command", 0), "is empty; write the name of the program")
+    if not program or not re.search(r"\S\s+\S", program):
         return
     message = f"{show(program)} is the name of a single program, with its spaces; write {_as_words(program)}"
     yield Fault((*path, "command", 0), message, Severity.WARNING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,7 +42,7 @@ class RunOptions:
         return next((one for one in self.objects if one["kind"] == kind and one["metadata"]["name"] == name), None)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any] | None) -> Self:

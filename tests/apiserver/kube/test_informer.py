@@ -133,7 +133,7 @@ async def test_a_kind_may_be_installed_later_and_removed_again(
 ) -> None:
     monkeypatch.setattr(informer_module, "ABSENT_RETRY_SECONDS", 0.5)
     toys = Resource("example.test", "v1", "toys", kind="Toy")
-    informer = Informer(client, toys, lambda raw: raw["metadata"]["name"])
+    informer = Informer(client, toys, lambda raw: raw["metadata"]["name"], optional=True)
     async with background(informer.run()):
         await until(informer.synced.is_set)
         assert informer.absent

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.convert import as_workers, is_job
+from paddlejob.api.fault import Severity
 from paddlejob.api.launcher import launcher_warnings
+from paddlejob.api.pod_check import check_pods
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.validate import parse
 from paddlejob.cli.files import is_paddle_job, jobs_in, objects_in
-from paddlejob.errors import BadInput, NotPossible
+from paddlejob.errors import BadInput, InvalidJob, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.preflight import on_the_cpu, preflight
@@ -42,10 +44,11 @@ def prepare(
     cpu: bool = False,
     no_restart: bool = False,
 ) -> list[Prepared]:
-    """Every job in the files, checked; raises NotPossible with all reasons at once."""
+    """Every job in the files, checked; raises InvalidJob or NotPossible with all reasons at once."""
     isolated, why_not = probe()
     prepared: list[Prepared] = []
     rejections: list[str] = []
+    errors: list[str] = []
     for name in files:
         objects = [as_workers(one).job if is_job(one) else one for one in objects_in(name)]
         own = _options_for(name, options, others=[one for one in objects if not is_paddle_job(one)])
@@ -54,12 +57,15 @@ def prepare(
             if no_restart and isinstance(document.get("spec"), dict):
                 document["spec"]["backoffLimit"] = 0
             job = parse(document, name)
+            errors += [fault.at(document, name) for fault in check_pods(document) if fault.severity is Severity.ERROR]
             checked = preflight(job, own, store, machine, isolated, why_not)
             rejections += [f"{name}: job {job.name}: {error}" for error in checked.errors]
             notes = [*(f"ignored because of --cpu: {one}" for one in ignored), *checked.notes, *_ignored_objects(own)]
             notes += launcher_warnings(job)
             prepared.append(Prepared(document, job, replace(own, objects=_used_objects(own)), notes))
     _reject_unused_options(options, [one.job for one in prepared])
+    if errors:
+        raise InvalidJob(errors)
     if rejections:
         raise NotPossible("\n".join(rejections))
     _reject_duplicates(prepared)

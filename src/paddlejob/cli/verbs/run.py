@@ -79,12 +79,12 @@ def command(
 
 
 def _warnings(prepared: list[Prepared]) -> list[str]:
-    """What the pod templates get wrong, except for what only a cluster rejects."""
+    """What the pod templates probably get wrong."""
     from paddlejob.api.fault import Severity
     from paddlejob.api.pod_check import check_pods
 
     found = [fault for one in prepared for fault in check_pods(one.document)]
-    return [str(fault) for fault in found if fault.severity is not Severity.CLUSTER]
+    return [str(fault) for fault in found if fault.severity is Severity.WARNING]
 
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:

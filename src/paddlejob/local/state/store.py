@@ -231,8 +231,6 @@ class Store:
         return folder, lock
 
     def _create(self, folder: JobFolder, document: Document, options: RunOptions, now: float) -> None:
-        folder.remove()
-        (folder.path / "logs").mkdir(parents=True)
         metadata = {
             **document["metadata"],
             "namespace": folder.key[0],
@@ -240,10 +238,14 @@ class Store:
             "generation": 1,
             "creationTimestamp": times.format(now),
         }
+        stored, run = {**document, "metadata": metadata}, options.to_json()
+        json.dumps([stored, run])  # Fails before the former job of this name is removed.
+        folder.remove()
+        (folder.path / "logs").mkdir(parents=True)
         folder.write_status(Status())
-        write_json(folder.path / "run.json", options.to_json())
+        write_json(folder.path / "run.json", run)
         (folder.path / "run.json").chmod(0o600)  # It holds Secrets and the user's environment.
-        folder.write_document({**document, "metadata": metadata})
+        folder.write_document(stored)
 
     def prune(self, now: float) -> None:
         """Remove finished jobs whose ttlSecondsAfterFinished is over."""
