@@ -24,7 +24,8 @@ def can_replace(s: Snapshot, pods: list[Pod], most: int) -> bool:
 
 
 def times_replaced(s: Snapshot, pod: Pod) -> int:
-    return s.replaced.get((pod.role, pod.index), 0)
+    """The pod's own number counts too: an older CRD prunes the record from the status."""
+    return max(s.replaced.get((pod.role, pod.index), 0), pod.replacement)
 
 
 def replace(s: Snapshot, pods: list[Pod], cause: Cause) -> Plan:
