@@ -34,7 +34,7 @@ def check_namespace(value: str) -> str:
 def check_job_name(value: str) -> str:
     """The same for the name of a job."""
     if "/" in value or value.startswith("."):
-        raise BadInput(f"{value}: is not a valid name of a job; list the jobs with `pdj list`")
+        raise BadInput(f"{value}: is not a valid job name; list the jobs with `pdj list`")
     return value
 
 

@@ -21,7 +21,7 @@ RESCHEDULE_EVERY = 1.0
 SECONDS_BETWEEN_TURNS = 0.02
 MOST_FAILURES = 6
 FAILING_SECONDS = 3.0
-"""A job whose turns keep failing, this often and for this long, is failed; on a full disk it runs on."""
+"""A job whose turns keep failing, this often and for this long, is failed; on a full disk it keeps running."""
 
 
 class JobController:
@@ -63,7 +63,7 @@ class JobController:
         return key in self._abandoned
 
     def abandon(self, key: Key, error: Exception) -> None:
-        """Fail a job because of an error of the engine, and end its processes; other jobs run on."""
+        """Fail a job because of an error of the engine, and end its processes; other jobs keep running."""
         kubelet = self._backend.kubelets[key]
         self._abandoned.add(key)
         report_error(kubelet.objects.folder, error, self._log, self._clock(), final=True)

@@ -168,7 +168,7 @@ class LocalEngine:
             self._controller.abandon(kubelet.objects.key, error)
 
     async def _guarded(self, part: Coroutine[Any, Any, None]) -> None:
-        """Without one of its parts the engine would run on and do nothing, so it ends, and the jobs say why."""
+        """Without one of its parts the engine would keep running and do nothing, so it ends, and the jobs say why."""
         try:
             await part
         except Exception as error:

@@ -21,7 +21,7 @@ def describe(error: BaseException, log: Path | None) -> str:
     where = str(log) if log else "the output of the engine"
     return (
         f"the engine failed: {kind}: {str(error) or 'no message'}; the traceback is in {where}. Correct the job if the "
-        "message names one of its fields, else report this as a bug of paddlejob"
+        "message names one of its fields, otherwise report a bug"
     )
 
 

@@ -1,6 +1,6 @@
 """The process that runs jobs for a command. It lives while one of its jobs is not at rest, and no longer.
 
-Attached, it suspends its jobs when the command ends, however that happens; detached, it runs on.
+Attached, it suspends its jobs when the command ends, however that happens; detached, it keeps running.
 """
 
 from __future__ import annotations

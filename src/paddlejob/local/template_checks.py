@@ -110,7 +110,7 @@ def _stays_inside(path: str) -> bool:
 
 
 def _bad_path(what: str) -> str:
-    return f"{what} leaves its volume; use a relative path without '..'"
+    return f"{what} points outside the volume; use a relative path without '..'"
 
 
 def _bad_name(kind: str, name: object) -> str:

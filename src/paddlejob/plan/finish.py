@@ -22,7 +22,7 @@ def fail(s: Snapshot, cause: Cause) -> Plan:
 
 
 def clean_up(s: Snapshot, phase: Phase) -> list[Action]:
-    """Delete the pods that cleanPodPolicy names, and stop those that it keeps where they must not run on."""
+    """Delete the pods that cleanPodPolicy names, and stop those that it keeps where they must not keep running."""
     if s.job.spec.clean in DELETES[phase]:
         because = f"cleanPodPolicy is {s.job.spec.clean} and the job is {phase}"
         return [*_delete(s.world.pods, because), *leave_gang(s)]
@@ -40,7 +40,7 @@ def _delete(pods: tuple[Pod, ...] | list[Pod], because: str) -> list[Action]:
 
 
 def _stop_kept(s: Snapshot, phase: Phase) -> list[Action]:
-    """Servers of a completed job may run on in a cluster; pods of a failed job never do, but their logs stay.
+    """Servers of a completed job may keep running in a cluster; pods of a failed job never do, but their logs stay.
 
     Only a kubelet can stop a pod, so one without a node is deleted instead.
     """

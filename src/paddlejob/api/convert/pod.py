@@ -43,7 +43,7 @@ def without_finding(template: Obj, result: Obj, notes: list[str]) -> Obj:
     _lead_with_the_trainer(pod, notes)
     for container in pod["containers"]:
         _drop_variables(container, notes)
-        _drop_host_ports(container, notes)
+        _drop_claimed(container, notes)
     return template
 
 
@@ -76,7 +76,7 @@ def _mentioned(name: str, container: Obj, but: Obj) -> bool:
     return re.search(rf"\$[({{]?{name}\b", text) is not None
 
 
-def _drop_host_ports(container: Obj, notes: list[str]) -> None:
+def _drop_claimed(container: Obj, notes: list[str]) -> None:
     ports: list[Any] = container.get("ports") or []
     claimed = [port for port in ports if isinstance(port, dict) and port.get("hostPort")]
     if not claimed:
@@ -104,11 +104,12 @@ def _lead_with_the_trainer(pod: Obj, notes: list[str]) -> None:
     others = [one["name"] for one in containers if one is not trainer]
     pod["containers"] = [trainer, *(one for one in containers if one is not trainer)]
     notes.append(
-        f"container {trainer['name']}: decides how its pod ended, so it is now first; {', '.join(others)} may run on"
+        f"container {trainer['name']}: determines the pod's result, so it is now first; {', '.join(others)} may keep "
+        "running"
     )
     if contract.TRAINING_CONTAINER in others:
         name = contract.TRAINING_CONTAINER
-        notes.append(f"container {name}: rename it; the container of that name would decide how the pod ended")
+        notes.append(f"container {name}: rename it; the container of that name would determine the pod's result")
 
 
 def trains(container: Obj) -> bool:

@@ -33,7 +33,10 @@ def command(
     ] = None,
     python: Python = "",
     overcommit: Annotated[
-        bool, typer.Option("--overcommit", help="Run even if the jobs request more CPU or memory than available.")
+        bool,
+        typer.Option(
+            "--overcommit", help="Run even if the jobs request more CPU or memory than available; share GPUs in use."
+        ),
     ] = False,
     no_restart: Annotated[
         bool, typer.Option("--no-restart", help="Fail at the first failure, as with backoffLimit: 0.")

@@ -22,7 +22,8 @@ def release_half_created(s: Snapshot) -> Plan | None:
         return None
     message = (
         f"the quota is too small for {len(s.missing)} of {len(s.slots)} pods; the {len(s.current)} that exist are "
-        f"released for a while; delete other objects, raise the quota or request less: {rejected[0].message}"
+        "deleted for now so that other jobs can use their resources; delete other objects, raise the "
+        f"quota or request less: {rejected[0].message}"
     )
     delay = jitter(s.job, s.status.attempt, 15, 45)
     return rebuild(s, Cause("HalfCreated", message), because="half created", delay=delay)
@@ -34,8 +35,9 @@ def release_half_placed(s: Snapshot) -> Plan | None:
         return None
     unplaced = _unplaced(s)
     message = (
-        f"{len(unplaced)} of {len(s.slots)} pods do not fit on any node; the {len(_placed(s))} that do are released "
-        f"for a while; free or add nodes, or lower the requests of the template: {unplaced[0].message}"
+        f"{len(unplaced)} of {len(s.slots)} pods do not fit on any node; the {len(_placed(s))} that do are deleted "
+        "for now so that other jobs can use their resources; free or add nodes, or lower the requests of the "
+        f"template: {unplaced[0].message}"
     )
     delay = jitter(s.job, s.status.attempt, 5, 30)
     return rebuild(s, Cause("HalfPlaced", message), because="half placed", delay=delay)

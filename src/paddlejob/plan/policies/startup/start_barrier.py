@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from paddlejob import contract
 from paddlejob.api.types import Phase
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
@@ -73,7 +74,7 @@ def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
 
 
 def _warn_ipv6(variables: dict[str, str]) -> list[Action]:
-    if "[" not in variables["PADDLE_TRAINER_ENDPOINTS"]:
+    if "[" not in variables[contract.ENV_ENDPOINTS]:
         return []
-    message = "pods have IPv6 addresses, which Paddle cannot tell from a port; use intranet: Service"
+    message = "pods have IPv6 addresses, which Paddle cannot parse in host:port; use intranet: Service"
     return [RecordEvent("IPv6Addresses", message, warning=True)]

@@ -1,4 +1,4 @@
-"""A pod that does not get ready to start within startupDeadlineSeconds is replaced once; then the job lets all pods go.
+"""A pod that does not get ready to start within startupDeadlineSeconds is replaced once; then all pods are deleted.
 
 It is tried again after a growing delay. That is counted in status.startupTimeouts and not against backoffLimit: the
 program never ran. What takes time is pulling images and mounting volumes; init containers may run for as long as they
