@@ -56,6 +56,19 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
+def deletes_pods(policy: CleanPodPolicy, phase: Phase) -> bool:
+    """Whether pods are deleted when the job enters the phase."""
+    match policy:
+        case CleanPodPolicy.ALWAYS:
+            return phase in (Phase.COMPLETED, Phase.FAILED)
+        case CleanPodPolicy.ON_COMPLETION:
+            return phase is Phase.COMPLETED
+        case CleanPodPolicy.ON_FAILURE:
+            return phase is Phase.FAILED
+        case CleanPodPolicy.NEVER:
+            return False
+
+
 class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 

@@ -47,6 +47,10 @@ Namespace = Annotated[
 Format = Annotated[
     Output, typer.Option("--output", "-o", help="Output format: table, wide, json or yaml.", metavar="FORMAT")
 ]
+PlainFormat = Annotated[
+    Output, typer.Option("--output", "-o", help="Output format: table, json or yaml.", metavar="FORMAT")
+]
+"""Of verbs whose table has no wide form."""
 Python = Annotated[
     str, typer.Option(help="Python to train with. Defaults to that of the active environment.", metavar="PATH")
 ]

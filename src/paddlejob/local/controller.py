@@ -62,15 +62,15 @@ class JobController:
         """Whether an error of the engine ended the job."""
         return key in self._abandoned
 
-    def abandon(self, key: Key, error: Exception) -> None:
+    def abandon(self, key: Key, cause: Exception) -> None:
         """Fail a job because of an error of the engine, and end its processes; other jobs keep running."""
         kubelet = self._backend.kubelets[key]
         self._abandoned.add(key)
-        report_error(kubelet.objects.folder, error, self._log, self._clock(), final=True)
+        report_error(kubelet.objects.folder, cause, self._log, self._clock(), final=True)
         try:
             kubelet.delete_all()
-        except Exception as second:
-            log_error(second, f"{key[0]}/{key[1]}")
+        except Exception as error:
+            log_error(error, f"{key[0]}/{key[1]}")
             kubelet.kill_all()
         self.queue.add(key)
 

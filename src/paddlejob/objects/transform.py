@@ -89,7 +89,7 @@ def pod_group(obj: Object) -> Owned[PodGroup]:
     group = PodGroup(
         name=metadata["name"],
         uid=metadata["uid"],
-        ours=bool(owner_of(obj)),
+        owned=bool(owner_of(obj)),
         phase=status.get("phase", ""),
         message=unschedulable[-1].get("message", "") if unschedulable else "",
         members=(obj.get("spec") or {}).get("minMember"),

@@ -43,7 +43,7 @@ def without_finding(template: Obj, result: Obj, notes: list[str]) -> Obj:
     _lead_with_the_trainer(pod, notes)
     for container in pod["containers"]:
         _drop_variables(container, notes)
-        _drop_claimed(container, notes)
+        _drop_host_ports(container, notes)
     return template
 
 
@@ -76,17 +76,17 @@ def _mentioned(name: str, container: Obj, but: Obj) -> bool:
     return re.search(rf"\$[({{]?{name}\b", text) is not None
 
 
-def _drop_claimed(container: Obj, notes: list[str]) -> None:
+def _drop_host_ports(container: Obj, notes: list[str]) -> None:
     ports: list[Any] = container.get("ports") or []
-    claimed = [port for port in ports if isinstance(port, dict) and port.get("hostPort")]
-    if not claimed:
+    host_ports = [port for port in ports if isinstance(port, dict) and port.get("hostPort")]
+    if not host_ports:
         return
     probes = json.dumps([container.get(name) for name in PROBES], default=str)
-    needed_ports = [port for port in claimed if port.get("name") and f'"{port["name"]}"' in probes]
+    needed_ports = [port for port in host_ports if port.get("name") and f'"{port["name"]}"' in probes]
     for port in needed_ports:
         port.pop("hostPort")
         port.pop("hostIP", None)
-    container["ports"] = [port for port in ports if port not in claimed or port in needed_ports]
+    container["ports"] = [port for port in ports if port not in host_ports or port in needed_ports]
     if not container["ports"]:
         del container["ports"]
     notes.append(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.types import CleanPodPolicy, Phase, Role
+from paddlejob.api.types import CleanPodPolicy, Phase, Role, deletes_pods
 from paddlejob.cli.targets import pod_log
 from paddlejob.cli.targets.target import JobView, LastOutput, LogChoice
 from paddlejob.cli.targets.view import job_view, training_state
@@ -26,11 +26,6 @@ QUIET_SECONDS = 5.0
 """A job at rest that prints nothing for this long is done, although its parameter servers may still run."""
 MOST_ASKED = 20
 """Replicas that are asked for their last line; a large job would take too long otherwise."""
-KEPT_WITH = {
-    Phase.COMPLETED: {CleanPodPolicy.ALWAYS: "OnFailure or Never", CleanPodPolicy.ON_COMPLETION: "OnFailure or Never"},
-    Phase.FAILED: {CleanPodPolicy.ALWAYS: "OnCompletion or Never", CleanPodPolicy.ON_FAILURE: "OnCompletion or Never"},
-}
-"""By phase, the policies that remove the pods, and those that keep them."""
 AT_REST = (Phase.COMPLETED, Phase.FAILED, Phase.SUSPENDED)
 
 
@@ -58,9 +53,9 @@ async def read_logs(
 
 def no_log(view: JobView, removed: bool, flags: str) -> BadInput:
     """Why a job has no such log; `removed` says that it has no pods."""
-    job = view.job
-    kept_with = KEPT_WITH.get(job.status.phase or Phase.PENDING, {}).get(job.spec.clean)
-    if removed and kept_with:
+    job, phase = view.job, view.job.status.phase
+    if removed and phase and deletes_pods(job.spec.clean, phase):
+        kept_with = " or ".join(policy for policy in reversed(CleanPodPolicy) if not deletes_pods(policy, phase))
         return BadInput(
             f"job {job.name} has ended ({view.phase}) and its pods were removed with their logs (cleanPodPolicy: "
             f"{job.spec.clean}); to keep them, set cleanPodPolicy to {kept_with} and run the job again"

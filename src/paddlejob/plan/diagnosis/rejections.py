@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob.plan.actions import Action, Create, Plan
-from paddlejob.plan.times import earliest
+from paddlejob.plan.times import earliest, exponential_delay
 from paddlejob.plan.world import Rejection, World
 
 FIRST_DELAY = 2.0
@@ -45,7 +45,7 @@ def retry_at(rejection: Rejection, world: World) -> float:
     if rejection.reason == BEING_DELETED:
         return rejection.at + BEING_DELETED_DELAY
     longest = LONGEST_HOLDING if world.pods else LONGEST_DELAY
-    return rejection.at + min(FIRST_DELAY * 2.0 ** min(rejection.times - 1, 10), longest)
+    return rejection.at + exponential_delay(rejection.times, FIRST_DELAY, longest)
 
 
 def newest(world: World) -> Rejection | None:

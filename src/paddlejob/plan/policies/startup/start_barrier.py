@@ -14,7 +14,7 @@ from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.diagnosis import reasons, rejections
 from paddlejob.plan.objects import environment
-from paddlejob.plan.policies.startup.release import half_placed_until
+from paddlejob.plan.policies.startup.release import half_scheduled_until
 from paddlejob.plan.policies.startup.startup_deadline import startup_deadline
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken, watch_training
 from paddlejob.plan.report import reported
@@ -40,7 +40,7 @@ def _is_ready(pod: Pod) -> bool:
 
 def _hold(s: Snapshot) -> Plan:
     pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
-    wake_at = times.earliest(half_placed_until(s), startup_deadline(s))
+    wake_at = times.earliest(half_scheduled_until(s), startup_deadline(s))
     reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
     return Plan(reported(s, s.waiting_phase, reason, message), (), wake_at)
 
