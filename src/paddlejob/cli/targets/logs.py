@@ -119,7 +119,7 @@ class _Follower:
         return self.inactive and self._lines.empty() and done
 
     async def check(self) -> None:
-        """Look at the job once; an unreachable cluster is retried because the training goes on without it."""
+        """Look at the job once; an unreachable cluster is retried because training continues without it."""
         try:
             await self._start_readers()
             self._unreachable = False
