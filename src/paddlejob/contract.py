@@ -87,7 +87,7 @@ ENV_VALUE_LIMIT = 128 * 1024 - 1
 MOST_REPLICAS = 10_000
 """Of one role. The environment of a job of this size exceeds ENV_VALUE_LIMIT."""
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-"""What names and namespaces of jobs look like."""
+"""The names of jobs, namespaces, containers and volumes."""
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 """The quantities of Kubernetes: 2, "500m", "1.5Gi", "1e3"."""
 

@@ -27,7 +27,7 @@ def test_nothing_is_left(pdj: Pdj, made: dict[str, Any]) -> None:
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
     assert inventory() != before
     said = pdj("destroy", "--yes")
-    assert "Cluster paddle-cluster deleted.\nNothing of it is billed any longer." in said
+    assert "Cluster paddle-cluster deleted.\nIt is no longer billed." in said
     assert inventory() == before
     assert made == {}
     assert "Nothing to destroy" in pdj("destroy")

@@ -25,7 +25,7 @@ async def test_each_pod_sees_its_own_gpus_and_one_without_sees_none(tmp_path: Pa
     serves = program("echo gpus: $CUDA_VISIBLE_DEVICES; sleep 300")
     async with LocalEngine(Store(tmp_path), GPUS) as engine:
         key = await engine.submit(document("gpus", ps=1, workers=2, worker_=wants, ps_=serves))
-        await engine.rest(key)
+        await engine.wait_until_idle(key)
     logs = [engine.store.folder(key).log(1, f"gpus-{pod}").read_text() for pod in ("worker-0", "worker-1", "ps-0")]
     assert logs == ["gpus: 0\n", "gpus: 1\n", "gpus:\n"]
 
@@ -42,13 +42,13 @@ async def test_a_job_is_suspended_resumed_and_deleted_while_the_engine_stays(tmp
         first = engine.pods(key)
         change_spec(folder, suspend=True)
         await until(status, {"phase": "Suspended"})
-        await engine.rest(key)
+        await engine.wait_until_idle(key)
         assert engine.pods(key) == {}
         change_spec(folder, suspend=False)
         await until(status, {"phase": "Running", "attempt": 2})
         assert engine.pods(key).keys() == first.keys()
         mark_for_deletion(folder, 1_800_000_000.0)
-        await engine.rest(key)
+        await engine.wait_until_idle(key)
         assert not folder.path.exists()
 
 
@@ -74,7 +74,7 @@ async def test_servers_that_the_policy_keeps_are_stopped_when_the_job_completes(
     serves["template"]["spec"]["terminationGracePeriodSeconds"] = 1
     async with LocalEngine(Store(tmp_path)) as engine:
         key = await engine.submit(document("job", ps=1, workers=1, ps_=serves, worker_=works, cleanPodPolicy="Never"))
-        await engine.rest(key)
+        await engine.wait_until_idle(key)
         assert engine.pods(key).keys() == {"job-ps-0", "job-worker-0"}
         assert engine.status(key).phase == "Completed"
         states = {record.name: (record.state, record.pid) for record in engine.store.folder(key).pods()}
@@ -92,7 +92,7 @@ async def test_a_job_at_rest_holds_nothing_and_a_resumed_one_gets_ports_again(tm
 
         await until(state, {"phase": "Running", "port": True})
         change_spec(folder, suspend=True)
-        await engine.rest(key)
+        await engine.wait_until_idle(key)
         assert allocation.port is None
         change_spec(folder, suspend=False)
         await until(state, {"phase": "Running", "port": True})
@@ -121,5 +121,5 @@ async def test_a_job_that_waits_is_bound_as_soon_as_another_job_of_the_engine_ha
         await until(waiting, {"reason": "Unschedulable"})
         assert "other jobs hold first (1)" in engine.status(second).message
         mark_for_deletion(engine.store.folder(first), 1_800_000_000.0)
-        await engine.rest(second)
+        await engine.wait_until_idle(second)
         assert engine.status(second).phase == "Completed"

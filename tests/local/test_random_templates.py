@@ -233,7 +233,7 @@ def _placed(part: Any, outside: str) -> Any:
 async def _run(stage: Stage, documents: list[Manifest]) -> None:
     async with LocalEngine(stage.store, Machine("random", 64, 1 << 40)) as engine:
         keys = [await engine.submit(document, stage.options) for document in documents]
-        ended = asyncio.gather(*(engine.rest(key) for key in keys))
+        ended = asyncio.gather(*(engine.wait_until_idle(key) for key in keys))
         try:
             await asyncio.wait_for(ended, PATIENCE)
         except TimeoutError:

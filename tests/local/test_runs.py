@@ -94,7 +94,7 @@ def test_a_missing_config_map_fails_the_job_at_once_with_the_remedy(pdj: Pdj):
     missing = {"envFrom": [{"configMapRef": {"name": "absent"}}]}
     failed = pdj("run", pdj.write(command=["true"], container=missing))
     assert failed.returncode == 1
-    assert "ConfigMap absent does not exist; add it to the file of the job" in failed.stderr
+    assert "ConfigMap absent does not exist; add it to the job file" in failed.stderr
     assert pdj.status("job").attempt <= 1
 
 

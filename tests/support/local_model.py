@@ -21,7 +21,7 @@ class LocalModel(Model):
         """Whether the job has its resources."""
 
     def world(self) -> World:
-        group = PodGroup(self.key[1], "", ours=False, phase="Running")
+        group = PodGroup(self.key[1], "", owned=False, phase="Running")
         return replace(super().world(), pod_groups=(group,), stop_when_finished=True)
 
     def _delete_pod(self, name: str, uid: str, force: bool) -> None:

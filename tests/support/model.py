@@ -134,7 +134,7 @@ class Model:
                 self.services.add(name)
             case Kind.POD_GROUP:
                 self.groups.setdefault(
-                    name, PodGroup(name, f"uid-of-{name}", ours=True, members=manifest["spec"]["minMember"])
+                    name, PodGroup(name, f"uid-of-{name}", owned=True, members=manifest["spec"]["minMember"])
                 )
 
     def _create_pod(self, name: str, manifest: dict[str, Any]) -> None:

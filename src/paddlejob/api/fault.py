@@ -45,18 +45,18 @@ def line_of(document: dict[str, Any], path: Path) -> int:
 
 def format_path(path: Sequence[str | int]) -> str:
     """As in spec.worker.template.spec.containers[0].image."""
-    written = ""
+    formatted = ""
     for step in path:
         if isinstance(step, int):
-            written += f"[{step}]"
+            formatted += f"[{step}]"
         elif not re.fullmatch(r"[\w-]+", step):
-            written += f'["{step}"]'
+            formatted += f'["{step}"]'
         else:
-            written = f"{written}.{step}" if written else step
-    return written
+            formatted = f"{formatted}.{step}" if formatted else step
+    return formatted
 
 
 def parse_fault(text: str) -> Fault:
-    """A fault written as one line: a path of plain names, a colon and a message."""
+    """A fault formatted as one line: a path of plain names, a colon and a message."""
     path, _, message = text.partition(": ")
     return Fault(tuple(path.split(".")), message)

@@ -56,17 +56,17 @@ def _check_command(container: Obj, path: Path) -> Iterator[Fault]:
         yield Fault((*path, "command", 0), "is empty; write the name of the program")
     if not program or not re.search(r"\S\s+\S", program):
         return
-    message = f"{show(program)} is the name of a single program, with its spaces; write {_as_words(program)}"
+    message = f"{show(program)} is the name of a single program, with its spaces; write {_as_arguments(program)}"
     yield Fault((*path, "command", 0), message, Severity.WARNING)
 
 
-def _as_words(command: str) -> str:
+def _as_arguments(command: str) -> str:
     """The command as it should have been written."""
     try:
-        words = ["bash", "-c", command] if SHELL.search(command) or "\n" in command else shlex.split(command)
+        arguments = ["bash", "-c", command] if SHELL.search(command) or "\n" in command else shlex.split(command)
     except ValueError:
-        words = ["bash", "-c", command]
-    return json.dumps(words, ensure_ascii=False)
+        arguments = ["bash", "-c", command]
+    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _check_quotes(container: Obj, path: Path) -> Iterator[Fault]:

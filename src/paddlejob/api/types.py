@@ -56,6 +56,19 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
+def deletes_pods(policy: CleanPodPolicy, phase: Phase) -> bool:
+    """Whether pods are deleted when the job enters the phase."""
+    match policy:
+        case CleanPodPolicy.ALWAYS:
+            return phase in (Phase.COMPLETED, Phase.FAILED)
+        case CleanPodPolicy.ON_COMPLETION:
+            return phase is Phase.COMPLETED
+        case CleanPodPolicy.ON_FAILURE:
+            return phase is Phase.FAILED
+        case CleanPodPolicy.NEVER:
+            return False
+
+
 class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -126,16 +139,16 @@ class Spec(Model):
     scheduleTimeoutSeconds: int | None = Field(
         None,
         ge=1,
-        description="If some pods have a node and no node was found for the others for this many seconds (up to half "
-        "as long again), all pods are deleted and created again a little later, so that other jobs can use the nodes. "
+        description="If some pods have a node and no node was found for the others for this many seconds (plus up "
+        "to 50%), all pods are deleted and created again a little later, so that other jobs can use the nodes. "
         "The same applies to pods that exceed a quota. Defaults to 60.",
     )
     startupDeadlineSeconds: int | None = Field(
         None,
         ge=1,
-        description="How long a pod may take from its node to being ready to start: pulling images and mounting "
-        "volumes, without the time that init containers run. A pod that takes longer is replaced once; then all pods "
-        "are deleted and created again after a growing delay. Defaults to 600.",
+        description="How long a pod may take between being scheduled and being ready to start: pulling images and "
+        "mounting volumes, without the time that init containers run. A pod that takes longer is replaced once; then "
+        "all pods are deleted and created again after a growing delay. Defaults to 600.",
     )
     backoffLimit: int | None = Field(
         None, ge=0, description="The number of restarts after the program failed. Defaults to 3."

@@ -53,7 +53,7 @@ def find_faults(document: Obj) -> list[Fault]:
 
 
 def _sub_path_faults(spec: Obj) -> list[Fault]:
-    """Parts of volumes that lie outside of them. The API server rejects only the pods of such a job."""
+    """Paths that point outside their volume. The API server rejects only the pods of such a job."""
     found = []
     for role, kind in product(ROLES, ("initContainers", "containers")):
         containers = spec[role]["template"]["spec"].get(kind) or [] if role in spec else []
@@ -63,7 +63,7 @@ def _sub_path_faults(spec: Obj) -> list[Fault]:
                     path = mount.get(field) or ""
                     if path.startswith("/") or ".." in path.split("/"):
                         where = ("spec", role, "template", "spec", kind, number, "volumeMounts", index, field)
-                        message = "leads out of the volume; use a relative path without '..'"
+                        message = "points outside the volume; use a relative path without '..'"
                         found.append(Fault(where, f"{show(path)} {message}"))
     return found
 

@@ -34,7 +34,7 @@ def check_namespace(value: str) -> str:
 def check_job_name(value: str) -> str:
     """The same for the name of a job."""
     if "/" in value or value.startswith("."):
-        raise BadInput(f"{value}: is not a valid name of a job; list the jobs with `pdj list`")
+        raise BadInput(f"{value}: is not a valid job name; list the jobs with `pdj list`")
     return value
 
 
@@ -47,6 +47,10 @@ Namespace = Annotated[
 Format = Annotated[
     Output, typer.Option("--output", "-o", help="Output format: table, wide, json or yaml.", metavar="FORMAT")
 ]
+PlainFormat = Annotated[
+    Output, typer.Option("--output", "-o", help="Output format: table, json or yaml.", metavar="FORMAT")
+]
+"""Of verbs whose table has no wide form."""
 Python = Annotated[
     str, typer.Option(help="Python to train with. Defaults to that of the active environment.", metavar="PATH")
 ]

@@ -21,21 +21,21 @@ FEW = 64
 class KeyedQueue(Generic[K]):
     """A key added several times before its turn has one turn; one added during its turn has another after it.
 
-    Two turns of a key are at least `rest` seconds apart, so that a storm of events costs few turns. After a turn that
-    raised, `on_failure(key, error)` is called, and the next turn follows after an exponential backoff with jitter.
-    `observe(waited, worked)` gets the seconds of each turn, for metrics.
+    Turns of a key begin at least `min_interval` seconds after the last one ended, so that many events cost few turns.
+    After a turn that raised, `on_failure(key, error)` is called, and the next turn follows after an exponential backoff
+    with jitter. `observe(waited, worked)` gets the seconds of each turn, for metrics.
     """
 
     def __init__(
         self,
         *,
-        rest: float = 0.1,
+        min_interval: float = 0.1,
         first_backoff: float = FIRST_BACKOFF,
         longest_backoff: float = LONGEST_BACKOFF,
         on_failure: Callable[[K, Exception], None] = lambda key, error: None,
         observe: Callable[[float, float], None] = lambda waited, worked: None,
     ) -> None:
-        self._rest = rest
+        self._min_interval = min_interval
         self._first_backoff = first_backoff
         self._longest_backoff = longest_backoff
         self._on_failure = on_failure
@@ -45,8 +45,8 @@ class KeyedQueue(Generic[K]):
         self._order = itertools.count()
         self._working: set[K] = set()
         self._failures: dict[K, int] = {}
-        self._resting: dict[K, float] = {}
-        self._rested: deque[tuple[float, K]] = deque()
+        self._not_before: dict[K, float] = {}
+        self._intervals: deque[tuple[float, K]] = deque()
         self._changed = asyncio.Event()
         self._stopped = False
 
@@ -81,7 +81,7 @@ class KeyedQueue(Generic[K]):
         self._changed.set()
 
     def _ask(self, key: K, due: float) -> None:
-        due = max(due, self._resting.get(key, 0.0))
+        due = max(due, self._not_before.get(key, 0.0))
         if due >= self._due.get(key, due + 1):
             return
         self._due[key] = due
@@ -100,7 +100,7 @@ class KeyedQueue(Generic[K]):
         """Wait for a key that is due and mark it as being processed; None once stopped."""
         while not self._stopped:
             now = time.monotonic()
-            self._end_rests(now)
+            self._end_intervals(now)
             while self._heap and self._is_stale(self._heap[0]):
                 heapq.heappop(self._heap)
             if self._heap and self._heap[0][0] <= now:
@@ -143,14 +143,14 @@ class KeyedQueue(Generic[K]):
 
     def _end_turn(self, key: K, now: float) -> None:
         self._working.discard(key)
-        self._resting[key] = now + self._rest
-        self._rested.append((now + self._rest, key))
+        self._not_before[key] = now + self._min_interval
+        self._intervals.append((now + self._min_interval, key))
         if key in self._due:
-            self._due[key] = max(self._due[key], now + self._rest)
+            self._due[key] = max(self._due[key], now + self._min_interval)
             self._push(key, self._due[key])
 
-    def _end_rests(self, now: float) -> None:
-        while self._rested and self._rested[0][0] <= now:
-            until, key = self._rested.popleft()
-            if self._resting.get(key) == until:
-                del self._resting[key]
+    def _end_intervals(self, now: float) -> None:
+        while self._intervals and self._intervals[0][0] <= now:
+            until, key = self._intervals.popleft()
+            if self._not_before.get(key) == until:
+                del self._not_before[key]

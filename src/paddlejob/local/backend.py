@@ -114,7 +114,7 @@ def _world(job: PaddleJob, objects: JobObjects) -> World:
         pods=tuple(pod.seen for pod in objects.pods.values()),
         environments=dict.fromkeys(objects.environments, ""),
         services=dict.fromkeys(objects.services, ""),
-        pod_groups=(PodGroup(job.name, "", ours=False, phase="Running"),),
+        pod_groups=(PodGroup(job.name, "", owned=False, phase="Running"),),
         stop_when_finished=True,
     )
 

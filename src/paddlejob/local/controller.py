@@ -14,14 +14,14 @@ from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.kubelet import Kubelet
 from paddlejob.local.scheduler import Scheduler
 from paddlejob.local.state.files import DISK_FULL
-from paddlejob.local.state.store import at_rest
+from paddlejob.local.state.store import is_inactive
 
 RESCHEDULE_EVERY = 1.0
 """Resources may also be released by jobs of other engines."""
 SECONDS_BETWEEN_TURNS = 0.02
 MOST_FAILURES = 6
 FAILING_SECONDS = 3.0
-"""A job whose turns keep failing, this often and for this long, is failed; on a full disk it runs on."""
+"""A job whose turns keep failing, this often and for this long, is failed; on a full disk it keeps running."""
 
 
 class JobController:
@@ -35,13 +35,13 @@ class JobController:
         on_deleted: Callable[[Key], None],
         log: Path | None = None,
     ) -> None:
-        self.queue: KeyedQueue[Key] = KeyedQueue(rest=SECONDS_BETWEEN_TURNS, on_failure=self._on_failure)
+        self.queue: KeyedQueue[Key] = KeyedQueue(min_interval=SECONDS_BETWEEN_TURNS, on_failure=self._on_failure)
         self._backend = backend
         self._reconciler = Reconciler(backend, clock)
         self._scheduler = scheduler
         self._clock = clock
         self._on_deleted = on_deleted
-        self._resting: dict[Key, asyncio.Event] = {}
+        self._idle: dict[Key, asyncio.Event] = {}
         self._log = log
         self._failures: dict[Key, list[float]] = {}
         """When the turns of a job failed, since the last that did not."""
@@ -49,34 +49,34 @@ class JobController:
 
     def add(self, key: Key, kubelet: Kubelet) -> None:
         self._backend.kubelets[key] = kubelet
-        self._resting[key] = asyncio.Event()
+        self._idle[key] = asyncio.Event()
         self.queue.add(key)
 
     async def run(self) -> None:
         await self.queue.run(self._turn, concurrency=8)
 
-    def is_resting(self, key: Key) -> bool:
-        return self._resting[key].is_set()
+    def is_idle(self, key: Key) -> bool:
+        return self._idle[key].is_set()
 
     def is_abandoned(self, key: Key) -> bool:
         """Whether an error of the engine ended the job."""
         return key in self._abandoned
 
-    def abandon(self, key: Key, error: Exception) -> None:
-        """Fail a job because of an error of the engine, and end its processes; other jobs run on."""
+    def abandon(self, key: Key, cause: Exception) -> None:
+        """Fail a job because of an error of the engine, and end its processes; other jobs keep running."""
         kubelet = self._backend.kubelets[key]
         self._abandoned.add(key)
-        report_error(kubelet.objects.folder, error, self._log, self._clock(), final=True)
+        report_error(kubelet.objects.folder, cause, self._log, self._clock(), final=True)
         try:
             kubelet.delete_all()
-        except Exception as second:
-            log_error(second, f"{key[0]}/{key[1]}")
+        except Exception as error:
+            log_error(error, f"{key[0]}/{key[1]}")
             kubelet.kill_all()
         self.queue.add(key)
 
-    async def rest(self, key: Key) -> None:
+    async def wait_until_idle(self, key: Key) -> None:
         """Wait until the job has finished, is suspended or is deleted, and none of its processes lives."""
-        await self._resting[key].wait()
+        await self._idle[key].wait()
 
     async def _turn(self, key: Key) -> None:
         kubelet = self._backend.kubelets.get(key)
@@ -105,31 +105,31 @@ class JobController:
     def _reserve_ports(self, kubelet: Kubelet) -> None:
         """Before the first pod is created: the port is part of a pod's manifest."""
         job = kubelet.objects.folder.job() if kubelet.objects.allocation.port is None else None
-        if job is not None and not at_rest(job):
+        if job is not None and not is_inactive(job):
             self._scheduler.reserve_ports(kubelet.objects)
 
     def _schedule(self, kubelet: Kubelet) -> None:
         """Bind the pods that were just created, or that did not fit before."""
         objects = kubelet.objects
         job = objects.folder.job() if objects.unbound_pods() else None
-        if job is None or at_rest(job):
+        if job is None or is_inactive(job):
             return
         self._scheduler.schedule(objects, job, overcommit=kubelet.runtime.options.overcommit)
         if objects.unbound_pods():
             self.queue.add_after(objects.key, RESCHEDULE_EVERY)
 
     def _settle(self, kubelet: Kubelet) -> None:
-        """A job at rest gives back what it holds as soon as its last process has ended."""
+        """An inactive job gives back what it holds as soon as its last process has ended."""
         key = kubelet.objects.key
         job = kubelet.objects.folder.job()
         if job is None:
             return
-        if not at_rest(job):
-            self._resting[key].clear()
+        if not is_inactive(job):
+            self._idle[key].clear()
         elif not kubelet.has_processes:
             self._release(kubelet)
             kubelet.objects.write_records()
-            self._resting[key].set()
+            self._idle[key].set()
 
     def _release(self, kubelet: Kubelet) -> None:
         """Give back what a job holds, and look again at jobs that wait for resources."""
@@ -148,7 +148,7 @@ class JobController:
         self._release(kubelet)
         kubelet.objects.folder.remove()
         self._on_deleted(key)
-        self._resting[key].set()
+        self._idle[key].set()
 
     def _settle_abandoned(self, kubelet: Kubelet) -> None:
         if kubelet.has_processes:
@@ -157,7 +157,7 @@ class JobController:
             self._release(kubelet)
             kubelet.objects.write_records()
         finally:
-            self._resting[kubelet.objects.key].set()
+            self._idle[kubelet.objects.key].set()
 
     def _on_failure(self, key: Key, error: Exception) -> None:
         """A turn failed; it is tried again, but not forever."""

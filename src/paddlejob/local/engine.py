@@ -24,7 +24,7 @@ from paddlejob.local.runtime.processes import Processes
 from paddlejob.local.scheduler import Scheduler
 from paddlejob.local.state.changes import change_spec
 from paddlejob.local.state.leftovers import remove_leftovers, remove_pods
-from paddlejob.local.state.store import Document, JobFolder, Store, at_rest
+from paddlejob.local.state.store import Document, JobFolder, Store, is_inactive
 from paddlejob.locks import ProcessLock
 from paddlejob.plan import times
 
@@ -107,31 +107,31 @@ class LocalEngine:
         found = [pod.seen for pod in kubelet.objects.pods.values()] if kubelet else []
         return {pod.name: pod.uid for pod in found if not pod.deleting}
 
-    async def rest(self, key: Key) -> None:
+    async def wait_until_idle(self, key: Key) -> None:
         """Wait until the job has finished, is suspended or is deleted, and none of its processes lives."""
-        await self._controller.rest(key)
+        await self._controller.wait_until_idle(key)
 
-    def release_jobs_at_rest(self, keys: list[Key]) -> bool:
-        """Give up jobs at rest, so that another process may run them. Returns whether all of these are given up."""
+    def release_inactive_jobs(self, keys: list[Key]) -> bool:
+        """Give up inactive jobs, so that another process may run them. Returns whether all of these are given up."""
         for key in keys:
             if key not in self._locks:
                 continue
-            if self._controller.is_abandoned(key) and self._controller.is_resting(key):
+            if self._controller.is_abandoned(key) and self._controller.is_idle(key):
                 self._give_up(key)
                 continue
             folder = self.store.folder(key)
             with folder.changing():
                 job = folder.job()
-                if job and at_rest(job) and self._controller.is_resting(key) and not job.metadata.deletionTimestamp:
+                if job and is_inactive(job) and self._controller.is_idle(key) and not job.metadata.deletionTimestamp:
                     self._give_up(key)
         return not any(key in self._locks for key in keys)
 
     def interrupt(self, message: str) -> None:
-        """Suspend every job that is not at rest, so that it can be resumed."""
+        """Suspend every job that is still active, so that it can be resumed."""
         for key, kubelet in list(self.backend.kubelets.items()):
             folder = kubelet.objects.folder
             job = folder.job()
-            if job is None or at_rest(job):
+            if job is None or is_inactive(job):
                 continue
             event = {"time": times.format(self._clock()), "reason": "Interrupted", "message": message, "warning": True}
             try:
@@ -168,7 +168,7 @@ class LocalEngine:
             self._controller.abandon(kubelet.objects.key, error)
 
     async def _guarded(self, part: Coroutine[Any, Any, None]) -> None:
-        """Without one of its parts the engine would run on and do nothing, so it ends, and the jobs say why."""
+        """Without one of its parts the engine would keep running and do nothing, so it ends, and the jobs say why."""
         try:
             await part
         except Exception as error:

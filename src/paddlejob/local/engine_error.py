@@ -21,7 +21,7 @@ def describe(error: BaseException, log: Path | None) -> str:
     where = str(log) if log else "the output of the engine"
     return (
         f"the engine failed: {kind}: {str(error) or 'no message'}; the traceback is in {where}. Correct the job if the "
-        "message names one of its fields, else report this as a bug of paddlejob"
+        "message names one of its fields, otherwise report a bug"
     )
 
 
@@ -30,13 +30,13 @@ def log_error(error: BaseException, about: str) -> None:
     print(f"{about}:", *traceback.format_exception(error), flush=True)
 
 
-def report_error(folder: JobFolder, error: BaseException, log: Path | None, now: float, *, final: bool) -> None:
+def report_error(folder: JobFolder, cause: BaseException, log: Path | None, now: float, *, final: bool) -> None:
     """Write the error to the status of a job that has not ended, and as an event; a final one fails the job."""
     try:
         job = folder.job()
         if job is None or job.status.finished:
             return
-        message = describe(error, log)
+        message = describe(cause, log)
         known = (job.status.reason, job.status.message) == (ENGINE_ERROR, message)
         ended = {"phase": Phase.FAILED, "completionTime": times.format(now)} if final else {}
         changes = {"reason": ENGINE_ERROR, "message": message, **ended}
@@ -44,6 +44,6 @@ def report_error(folder: JobFolder, error: BaseException, log: Path | None, now:
             folder.write_status(job.status.model_copy(update=changes))
             event = {"time": times.format(now), "reason": ENGINE_ERROR, "message": message, "warning": True}
             folder.add_event(event)
-    except Exception as second:
+    except Exception as error:
         # The files of the job cannot be read or written: the log is all that is left.
-        log_error(second, f"{folder.key[0]}/{folder.key[1]}")
+        log_error(error, f"{folder.key[0]}/{folder.key[1]}")

@@ -75,7 +75,7 @@ class JobObjects:
         return pod.seen.attempt in self.environments
 
     def write_records(self) -> None:
-        """Write pods.json if it changed; on a full disk the job runs on without it."""
+        """Write pods.json if it changed; on a full disk the job keeps running without it."""
         records = list(self._records.values())
         if self._written != records and self.folder.path.exists():
             with suppress(OSError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,7 +42,8 @@ class RunOptions:
         return next((one for one in self.objects if one["kind"] == kind and one["metadata"]["name"] == name), None)
 
     def to_json(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        # Not asdict: it cannot copy the objects of a file, which are dicts that know their lines.
+        return {**vars(self), "objects": [dict(one) for one in self.objects]}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any] | None) -> Self:

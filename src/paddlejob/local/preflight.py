@@ -94,7 +94,7 @@ def _gpu_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterato
     for role, spec in job.spec.roles.items():
         for container in containers_of(spec.template["spec"]):
             if any(one["name"] == VISIBLE for one in container.get("env") or []):
-                yield f"spec.{role}: {VISIBLE} of the job file is used instead of the GPUs that are free; remove it"
+                yield f"spec.{role}: the job file sets {VISIBLE}, which overrides the GPU assignment; remove it"
     in_use = sum(not is_free(gpu) for gpu in machine.gpus)
     if options.overcommit and len(machine.gpus) - in_use < requested <= len(machine.gpus):
         yield (
@@ -132,7 +132,7 @@ def _missing_program(container: Manifest, image: Image, command: list[str]) -> s
     if image.directory is None or (image.directory / script).exists():
         return ""
     return (
-        f"there is no {script} in {image.directory}, where the code of image {container.get('image')} is run from; "
+        f"{script} not found in {image.directory}, the directory used for image {container.get('image')}; "
         "put it there, or choose another directory with --image NAME=DIR"
     )
 
@@ -172,7 +172,7 @@ def _no_mount(path: str, why_not: str) -> str:
 
 
 def _needs_paddle(job: PaddleJob, options: RunOptions) -> bool:
-    """Whether the job runs one of our examples or Paddle's launcher, which need it for sure."""
+    """Whether the job runs one of our examples or Paddle's launcher, which always need it."""
     for spec in job.spec.roles.values():
         for container in spec.template["spec"]["containers"]:
             command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])

@@ -1,6 +1,6 @@
-"""The process that runs jobs for a command. It lives while one of its jobs is not at rest, and no longer.
+"""The process that runs jobs for a command. It lives while one of its jobs is active, and no longer.
 
-Attached, it suspends its jobs when the command ends, however that happens; detached, it runs on.
+Attached, it suspends its jobs when the command ends, however that happens; detached, it keeps running.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ async def _run_jobs(store: Store, held: Held, commands: int, machine: Machine | 
         if commands >= 0:
             engine.keep_finished_jobs()
             loop.add_reader(commands, _on_command, commands, engine, killed)
-        ends = (_all_rest(engine, keys), killed.wait(), engine.lost.wait())
+        ends = (_wait_until_all_idle(engine, keys), killed.wait(), engine.lost.wait())
         waits: list[asyncio.Task[object]] = [asyncio.create_task(end) for end in ends]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
@@ -160,11 +160,11 @@ def _on_command(commands: int, engine: LocalEngine, killed: asyncio.Event) -> No
         engine.interrupt("pdj run was killed, and the processes of the job ended; continue it with `pdj resume`")
 
 
-async def _all_rest(engine: LocalEngine, keys: list[Key]) -> None:
-    """Wait until all jobs are at rest, also one that is resumed at the last moment."""
+async def _wait_until_all_idle(engine: LocalEngine, keys: list[Key]) -> None:
+    """Wait until all jobs are idle, also one that is resumed at the last moment."""
     while True:
         for key in keys:
-            await engine.rest(key)
-        if engine.release_jobs_at_rest(keys):
+            await engine.wait_until_idle(key)
+        if engine.release_inactive_jobs(keys):
             return
         await asyncio.sleep(PAUSE)

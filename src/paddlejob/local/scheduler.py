@@ -13,8 +13,8 @@ from paddlejob.local.objects import JobObjects
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.state.store import Store
 from paddlejob.plan import times
+from paddlejob.plan.world import UNSCHEDULABLE
 
-UNSCHEDULABLE = "Unschedulable"
 GPU_SHARED = "GPUShared"
 
 

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from paddlejob import contract
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts, config_maps, environment, secrets
 
 Manifest = dict[str, Any]
-LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+LABEL = re.compile(contract.DNS_LABEL)
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 HONOURED_HOOKS = ("exec", "sleep")
 NOT_HONOURED_IN_POD = (
@@ -110,7 +111,7 @@ def _stays_inside(path: str) -> bool:
 
 
 def _bad_path(what: str) -> str:
-    return f"{what} leaves its volume; use a relative path without '..'"
+    return f"{what} points outside the volume; use a relative path without '..'"
 
 
 def _bad_name(kind: str, name: object) -> str:

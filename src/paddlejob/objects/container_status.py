@@ -9,6 +9,7 @@ from paddlejob.api.template import training_container
 from paddlejob.kube.resource import Object
 from paddlejob.plan import PodPhase
 from paddlejob.plan.times import parse
+from paddlejob.plan.world import UNSCHEDULABLE
 
 STATUS_UNKNOWN = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container that existed before its node restarted; how it ended is not known."""
@@ -114,9 +115,9 @@ def _waiting(status: Object, waiting: Object, environment: str) -> ContainerStat
 
 def _unscheduled(status: Object) -> ContainerStatus:
     condition = _condition(status, "PodScheduled", "False") or {}
-    if condition.get("reason") != "Unschedulable":
+    if condition.get("reason") != UNSCHEDULABLE:
         return ContainerStatus(PodPhase.PENDING)
-    return ContainerStatus(PodPhase.PENDING, reason="Unschedulable", message=condition.get("message", ""))
+    return ContainerStatus(PodPhase.PENDING, reason=UNSCHEDULABLE, message=condition.get("message", ""))
 
 
 def training_container_of(pod: Object) -> str:

@@ -67,7 +67,7 @@ def _unreadable(error: ValidationError) -> str:
     faults = [(".".join(str(part) for part in one["loc"]), one["msg"], one["input"]) for one in error.errors()]
     quoted = "; ".join(f"{field} is {json.dumps(given, default=str)[:80]}: {why}" for field, why, given in faults[:5])
     if all(field.startswith("status.") for field, _, _ in faults):
-        remedy = "its status was written by another operator; delete the job, or delete it and create it again to train"
+        remedy = "its status was written by another operator; delete the job; to train, create it again"
     else:
         remedy = "correct these fields, or delete the job and create it again"
     return f"the job cannot be read, so nothing is done for it; {remedy}: {quoted}"
@@ -89,7 +89,7 @@ def pod_group(obj: Object) -> Owned[PodGroup]:
     group = PodGroup(
         name=metadata["name"],
         uid=metadata["uid"],
-        ours=bool(owner_of(obj)),
+        owned=bool(owner_of(obj)),
         phase=status.get("phase", ""),
         message=unschedulable[-1].get("message", "") if unschedulable else "",
         members=(obj.get("spec") or {}).get("minMember"),

@@ -74,7 +74,7 @@ class KubeBackend:
             pods=pods,
             environments=dict(one.value for one in informers.environments.by_index(uid)),
             services=dict(one.value for one in informers.services.by_index(uid)),
-            pod_groups=tuple({one.value.name: replace(one.value, ours=one.owner == uid) for one in groups}.values()),
+            pod_groups=tuple({one.value.name: replace(one.value, owned=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not informers.pod_groups.absent,
             healthy_nodes=await self._nodes.healthy(pod.node for pod in pods if pod.node and is_overdue(pod, now)),
         )

@@ -42,11 +42,13 @@ class Nodes:
             return False
         except Forbidden as error:
             if self._may_read:
-                log.warning("pods that do not end are deleted by force by the clock alone: %s", error)
+                log.warning(
+                    "pods that do not end are force-deleted after a timeout, without checking the node: %s", error
+                )
             self._may_read = False
             return False
         except KubeError as error:
-            log.warning("node %s cannot be read; its pods are not deleted by force for now: %s", name, error)
+            log.warning("node %s cannot be read; its pods are not force-deleted for now: %s", name, error)
             return True
         return _is_healthy(node)
 

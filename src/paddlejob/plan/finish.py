@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import CleanPodPolicy, Phase
+from paddlejob.api.types import Phase, deletes_pods
 from paddlejob.plan import times
 from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent, Stop
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
-
-DELETES = {
-    Phase.COMPLETED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
-    Phase.FAILED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE),
-}
 
 
 def fail(s: Snapshot, cause: Cause) -> Plan:
@@ -22,14 +17,14 @@ def fail(s: Snapshot, cause: Cause) -> Plan:
 
 
 def clean_up(s: Snapshot, phase: Phase) -> list[Action]:
-    """Delete the pods that cleanPodPolicy names, and stop those that it keeps where they must not run on."""
-    if s.job.spec.clean in DELETES[phase]:
+    """Delete the pods that cleanPodPolicy names, and stop those that it keeps where they must not keep running."""
+    if deletes_pods(s.job.spec.clean, phase):
         because = f"cleanPodPolicy is {s.job.spec.clean} and the job is {phase}"
         return [*_delete(s.world.pods, because), *leave_gang(s)]
-    unplaced = [pod for pod in s.current.values() if _has_no_kubelet(pod)]
+    unscheduled = [pod for pod in s.current.values() if _has_no_kubelet(pod)]
     return [
         *_delete(s.stale, "of an earlier attempt"),
-        *_delete(unplaced, f"it has no node and the job is {phase}"),
+        *_delete(unscheduled, f"it has no node and the job is {phase}"),
         *_stop_kept(s, phase),
         *leave_gang(s),
     ]
@@ -40,7 +35,7 @@ def _delete(pods: tuple[Pod, ...] | list[Pod], because: str) -> list[Action]:
 
 
 def _stop_kept(s: Snapshot, phase: Phase) -> list[Action]:
-    """Servers of a completed job may run on in a cluster; pods of a failed job never do, but their logs stay.
+    """Servers of a completed job may keep running in a cluster; pods of a failed job never do, but their logs stay.
 
     Only a kubelet can stop a pod, so one without a node is deleted instead.
     """
@@ -60,5 +55,5 @@ def _has_no_kubelet(pod: Pod) -> bool:
 def leave_gang(s: Snapshot) -> list[Action]:
     """The operator's own pod group holds resources of its queue, so it goes when the pods do."""
     return [
-        Delete(Kind.POD_GROUP, one.name, one.uid, "the job no longer runs") for one in s.world.pod_groups if one.ours
+        Delete(Kind.POD_GROUP, one.name, one.uid, "the job no longer runs") for one in s.world.pod_groups if one.owned
     ]

@@ -16,7 +16,7 @@ from paddlejob.plan.policies.oversized import fail_oversized
 from paddlejob.plan.policies.startup.foreign_environment import rebuild_foreign
 from paddlejob.plan.policies.startup.gang import wait_for_gang
 from paddlejob.plan.policies.startup.missing_pods import fill_missing
-from paddlejob.plan.policies.startup.release import release_half_created, release_half_placed
+from paddlejob.plan.policies.startup.release import release_half_created, release_half_scheduled
 from paddlejob.plan.policies.startup.replacement import replace_rejected
 from paddlejob.plan.policies.startup.restart_delay import wait_for_restart
 from paddlejob.plan.policies.startup.stale_pods import clear_stale
@@ -55,7 +55,7 @@ def _decide(s: Snapshot) -> Plan:
         or wait_for_gang(s)
         or release_half_created(s)
         or fill_missing(s)
-        or release_half_placed(s)
+        or release_half_scheduled(s)
         or restart_overdue(s)
         or open_start_barrier(s)
         or watch_training(s)

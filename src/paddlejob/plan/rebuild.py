@@ -42,4 +42,4 @@ def backoff(s: Snapshot, count: int) -> float:
     running = s.status.condition(Phase.RUNNING)
     if running and running.status == "True" and s.now - times.parse(running.lastTransitionTime) > LASTED_WELL:
         return FIRST_DELAY
-    return min(FIRST_DELAY * 2.0 ** min(count - 1, 20), LONGEST_DELAY)
+    return times.exponential_delay(count, FIRST_DELAY, LONGEST_DELAY)

@@ -30,7 +30,7 @@ def times_replaced(s: Snapshot, pod: Pod) -> int:
 
 def replace(s: Snapshot, pods: list[Pod], cause: Cause) -> Plan:
     counts = {**s.replaced, **{(pod.role, pod.index): times_replaced(s, pod) + 1 for pod in pods}}
-    written = replacements.format({slot: counts[slot] for slot in s.slots if slot in counts})
-    status = reported(s, s.waiting_phase, cause.reason, cause.message, replacements=written)
+    formatted = replacements.format({slot: counts[slot] for slot in s.slots if slot in counts})
+    status = reported(s, s.waiting_phase, cause.reason, cause.message, replacements=formatted)
     deletes = [Delete(Kind.POD, pod.name, pod.uid, "replaced alone") for pod in pods]
     return Plan(status, (*deletes, RecordEvent(cause.reason, cause.message, warning=True)))

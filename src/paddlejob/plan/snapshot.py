@@ -9,7 +9,7 @@ from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
 from paddlejob.plan import indexes, replacements, times
 from paddlejob.plan.objects import environment
 from paddlejob.plan.objects.build_mark import template_digest
-from paddlejob.plan.world import Pod, PodPhase, World
+from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase, World
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,11 @@ class Snapshot:
             for slot in self.slots
             if slot not in self.current and not (slot[0] is Role.WORKER and slot[1] in self.succeeded_workers)
         ]
+
+    @cached_property
+    def unscheduled(self) -> list[Pod]:
+        """Pods of the current attempt that fit on no node."""
+        return [pod for pod in self.current.values() if pod.reason == UNSCHEDULABLE and not pod.node]
 
     @property
     def workers_built(self) -> int:

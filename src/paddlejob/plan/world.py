@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from paddlejob.api.types import Role
 
+UNSCHEDULABLE = "Unschedulable"
+"""The reason of a pod that fits on no node."""
+
 
 class PodPhase(StrEnum):
     """The state of a pod's training container."""
@@ -47,7 +50,7 @@ class Pod:
     lingers: bool = False
     """Containers other than the training container may still run."""
     scheduling_since: float = 0.0
-    """When it was placed on its node, or first found to fit on none; 0 if unknown."""
+    """When it was scheduled to its node, or first found to fit on none; 0 if unknown."""
     nominated: bool = False
     """Pods of lower priority are being preempted to make a node free for it."""
     initializing: bool = False
@@ -72,7 +75,8 @@ class Pod:
 class PodGroup:
     name: str
     uid: str
-    ours: bool
+    owned: bool
+    """Whether the operator created it for the job; otherwise it is the user's."""
     phase: str = ""
     message: str = ""
     members: int | None = None

@@ -128,7 +128,7 @@ def test_a_job_with_all_that_a_job_can_have_is_a_good_paddle_job_and_each_loss_i
         "spec.template.spec.subdomain: is left out", "spec.template.spec.hostNetwork: is now spec.intranet: Host",
         "container trainer: env CONF_PADDLE_GRADIENT_NUM is left out", "container trainer: its hostPorts are left out",
         "container trainer: env CONF_PADDLE_PORT is kept because its command or another variable refers to it",
-        "container trainer: decides how its pod ended, so it is now first; logs may run on",
+        "container trainer: determines the pod's result, so it is now first; logs may keep running",
         "requests and limits count twice, and initContainers run in both", "metadata.ownerReferences: is left out",
         "`cleanPodPolicy: Never` keeps them",
     ):  # fmt: skip

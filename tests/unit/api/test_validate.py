@@ -71,7 +71,7 @@ def test_a_sub_path_that_leads_out_of_its_volume(field: str, path: str, kind: st
     mount = {"name": "data", "mountPath": "/data", field: path}
     pod[kind] = [{**pod["containers"][0], "volumeMounts": [mount]}]
     where = f"spec.worker.template.spec.{kind}[0].volumeMounts[0].{field}"
-    assert faults(made) == [f"{where}: \"{path}\" leads out of the volume; use a relative path without '..'"]
+    assert faults(made) == [f"{where}: \"{path}\" points outside the volume; use a relative path without '..'"]
 
 
 def test_something_that_is_no_job_at_all():

@@ -162,5 +162,5 @@ def test_every_verb_checks_the_namespace_and_the_name_that_it_is_given(verb: str
         option = options.get(name)
         if option is None or verb in ("init", "operator"):
             continue
-        with pytest.raises(BadInput, match="is not a valid name"):
+        with pytest.raises(BadInput, match=r"is not a valid (job name|namespace)"):
             option.callback(None, option, bad)

@@ -42,7 +42,7 @@ class Running:
 
 
 async def test_a_key_added_many_times_before_its_turn_has_one_turn() -> None:
-    queue, seen = KeyedQueue[str](rest=0.0), list[str]()
+    queue, seen = KeyedQueue[str](min_interval=0.0), list[str]()
 
     async def work(key: str) -> None:
         seen.append(key)
@@ -57,7 +57,7 @@ async def test_a_key_added_many_times_before_its_turn_has_one_turn() -> None:
 
 
 async def test_a_key_is_never_worked_on_twice_at_once_and_an_add_in_between_is_not_lost() -> None:
-    queue = KeyedQueue[str](rest=0.0)
+    queue = KeyedQueue[str](min_interval=0.0)
     active, most, state, seen = Counter[str](), 0, 0, 0
 
     async def work(key: str) -> None:
@@ -80,7 +80,7 @@ async def test_a_key_is_never_worked_on_twice_at_once_and_an_add_in_between_is_n
 
 
 async def test_different_keys_are_worked_on_at_the_same_time_up_to_the_limit() -> None:
-    queue = KeyedQueue[str](rest=0.0)
+    queue = KeyedQueue[str](min_interval=0.0)
     active = most = 0
     may_end = asyncio.Event()
 
@@ -103,7 +103,7 @@ async def test_different_keys_are_worked_on_at_the_same_time_up_to_the_limit() -
 
 
 async def test_a_storm_of_events_costs_few_turns() -> None:
-    queue, seen = KeyedQueue[str](rest=0.2), list[str]()
+    queue, seen = KeyedQueue[str](min_interval=0.2), list[str]()
 
     async def work(key: str) -> None:
         seen.append(key)
@@ -118,7 +118,7 @@ async def test_a_storm_of_events_costs_few_turns() -> None:
 
 
 async def test_of_several_times_the_earliest_wins() -> None:
-    queue, seen = KeyedQueue[str](rest=0.0), list[float]()
+    queue, seen = KeyedQueue[str](min_interval=0.0), list[float]()
     begun = time.monotonic()
 
     async def work(key: str) -> None:
@@ -134,7 +134,7 @@ async def test_of_several_times_the_earliest_wins() -> None:
 
 
 async def test_an_earlier_key_wakes_a_queue_that_sleeps_for_a_later_one() -> None:
-    queue, seen = KeyedQueue[str](rest=0.0), list[str]()
+    queue, seen = KeyedQueue[str](min_interval=0.0), list[str]()
 
     async def work(key: str) -> None:
         seen.append(key)
@@ -149,7 +149,7 @@ async def test_an_earlier_key_wakes_a_queue_that_sleeps_for_a_later_one() -> Non
 async def test_a_failing_key_comes_back_later_and_later_until_it_succeeds() -> None:
     faults: list[tuple[str, str]] = []
     queue = KeyedQueue[str](
-        rest=0.0, first_backoff=0.02, on_failure=lambda key, error: faults.append((key, str(error)))
+        min_interval=0.0, first_backoff=0.02, on_failure=lambda key, error: faults.append((key, str(error)))
     )
     turns: list[float] = []
 
@@ -171,7 +171,7 @@ async def test_a_failing_key_comes_back_later_and_later_until_it_succeeds() -> N
 
 
 async def test_success_resets_the_backoff() -> None:
-    queue = KeyedQueue[str](rest=0.0, first_backoff=0.01, longest_backoff=3600)
+    queue = KeyedQueue[str](min_interval=0.0, first_backoff=0.01, longest_backoff=3600)
     plan = [True] * 6 + [False] + [True, False]
     turns: list[float] = []
 
@@ -191,7 +191,7 @@ async def test_success_resets_the_backoff() -> None:
 
 
 async def test_the_backoff_has_an_upper_bound() -> None:
-    queue, seen = KeyedQueue[str](rest=0.0, first_backoff=0.001, longest_backoff=0.004), list[str]()
+    queue, seen = KeyedQueue[str](min_interval=0.0, first_backoff=0.001, longest_backoff=0.004), list[str]()
 
     async def work(key: str) -> None:
         seen.append(key)
@@ -203,7 +203,7 @@ async def test_the_backoff_has_an_upper_bound() -> None:
 
 
 async def test_a_failing_key_does_not_hold_up_the_others() -> None:
-    queue, seen = KeyedQueue[str](rest=0.0, first_backoff=3600, longest_backoff=3600), list[str]()
+    queue, seen = KeyedQueue[str](min_interval=0.0, first_backoff=3600, longest_backoff=3600), list[str]()
 
     async def work(key: str) -> None:
         if key == "bad":
@@ -217,7 +217,7 @@ async def test_a_failing_key_does_not_hold_up_the_others() -> None:
 
 
 async def test_stop_lets_the_turns_under_way_end_and_begins_no_other() -> None:
-    queue, ended = KeyedQueue[str](rest=0.0), list[str]()
+    queue, ended = KeyedQueue[str](min_interval=0.0), list[str]()
     begun = asyncio.Event()
 
     async def work(key: str) -> None:
@@ -236,7 +236,7 @@ async def test_stop_lets_the_turns_under_way_end_and_begins_no_other() -> None:
 
 
 async def test_cancelling_the_run_cancels_the_turns_and_leaves_none_behind() -> None:
-    queue, cancelled = KeyedQueue[str](rest=0.0), list[str]()
+    queue, cancelled = KeyedQueue[str](min_interval=0.0), list[str]()
 
     async def work(key: str) -> None:
         try:
@@ -257,7 +257,7 @@ async def test_cancelling_the_run_cancels_the_turns_and_leaves_none_behind() -> 
 
 
 async def test_the_queue_keeps_no_memory_of_keys_that_are_done() -> None:
-    queue, seen = KeyedQueue[str](rest=0.01), list[str]()
+    queue, seen = KeyedQueue[str](min_interval=0.01), list[str]()
 
     async def work(key: str) -> None:
         seen.append(key)
@@ -271,12 +271,12 @@ async def test_the_queue_keeps_no_memory_of_keys_that_are_done() -> None:
         await until(lambda: len(seen) == 501 and not queue._working)
     left = [queue._due, queue._failures, queue._working, queue._heap]
     assert not any(left)
-    assert len(queue._resting) <= 1
+    assert len(queue._not_before) <= 1
 
 
 async def test_seconds_of_waiting_and_working_are_observed() -> None:
     observed: list[tuple[float, float]] = []
-    queue = KeyedQueue[str](rest=0.0, observe=lambda waited, worked: observed.append((waited, worked)))
+    queue = KeyedQueue[str](min_interval=0.0, observe=lambda waited, worked: observed.append((waited, worked)))
 
     async def work(key: str) -> None:
         await asyncio.sleep(0.03)

@@ -73,7 +73,7 @@ def test_a_job_file_that_selects_gpus_itself_is_noted(tmp_path: Path):
     env = [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}]
     wanted = with_pod({"env": env, "resources": {"limits": {"nvidia.com/gpu": 1}}})
     notes = checked(wanted, tmp_path, machine=Machine("server", 8, 1 << 40, fake_gpus(1))).notes
-    assert any("spec.worker: CUDA_VISIBLE_DEVICES of the job file is used instead" in note for note in notes)
+    assert any("spec.worker: the job file sets CUDA_VISIBLE_DEVICES, which overrides" in note for note in notes)
 
 
 def test_each_note_is_given_once(tmp_path: Path):
@@ -122,5 +122,5 @@ def test_on_the_cpu_accelerators_and_node_selectors_are_removed():
 def test_a_missing_program_is_reported_before_anything_starts(tmp_path: Path, command: list[str], refused: bool):
     (tmp_path / "there.py").touch()
     found = checked(with_pod({"image": "mine", "command": command}), tmp_path).errors
-    assert [error for error in found if "there is no train.py" in error] == (found if refused else [])
+    assert [error for error in found if "train.py not found in" in error] == (found if refused else [])
     assert bool(found) is refused or "PaddlePaddle" in found[0]

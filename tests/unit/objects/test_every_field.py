@@ -159,7 +159,7 @@ def test_a_pod_group_says_why_it_waits_in_its_newest_condition(status: Any, phas
 def test_a_pod_group_with_our_owner_reference_is_ours():
     reference = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "uid": "u", "controller": True}
     made = {"metadata": {"name": "g", "namespace": "ml", "uid": "u", "ownerReferences": [reference]}}
-    assert transform.pod_group(made).value.ours
+    assert transform.pod_group(made).value.owned
 
 
 def test_the_trainer_is_found_among_other_containers():

@@ -322,7 +322,7 @@ async def test_the_users_pod_group_is_used_and_waited_for():
     await model.step()
     assert not model.pods
     assert model.status.reason == "WaitingForPodGroup"
-    model.groups["mnist"] = PodGroup("mnist", "theirs", ours=False, phase="Running")
+    model.groups["mnist"] = PodGroup("mnist", "theirs", owned=False, phase="Running")
     await model.settle()
     for name, manifest in model.manifests.items():
         if name in model.pods:

@@ -86,7 +86,7 @@ async def test_the_command_is_blamed_and_not_the_peer_that_failed_because_of_it(
 
 async def test_a_template_that_this_engine_cannot_run_fails_the_job_at_once():
     model = await at_the_barrier()
-    not_started(model, "mnist-worker-0", "ConfigMap x does not exist; add it to the file of the job", "InvalidTemplate")
+    not_started(model, "mnist-worker-0", "ConfigMap x does not exist; add it to the job file", "InvalidTemplate")
     await model.settle()
     assert (model.status.phase, model.status.reason, model.status.restarts) == ("Failed", "InvalidTemplate", 0)
     assert "mnist-worker-0 cannot start: ConfigMap x does not exist; add it" in model.status.message

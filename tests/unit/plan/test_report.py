@@ -71,7 +71,7 @@ async def test_waiting_for_a_pod_group_gives_no_warning():
     gang = template() | {"spec": {**template()["spec"], "schedulerName": "volcano"}}
     model = Model(job(worker_={"template": gang}))
     await model.step()
-    model.groups["mnist"] = PodGroup("mnist", "theirs", ours=False, phase="Running")
+    model.groups["mnist"] = PodGroup("mnist", "theirs", owned=False, phase="Running")
     await model.settle()
     own = Model(job(schedulingPolicy={}))
     await own.settle()

@@ -78,15 +78,15 @@ def _mentioned(name: str, container: Obj, but: Obj) -> bool:
 
 def _drop_host_ports(container: Obj, notes: list[str]) -> None:
     ports: list[Any] = container.get("ports") or []
-    claimed = [port for port in ports if isinstance(port, dict) and port.get("hostPort")]
-    if not claimed:
+    host_ports = [port for port in ports if isinstance(port, dict) and port.get("hostPort")]
+    if not host_ports:
         return
     probes = json.dumps([container.get(name) for name in PROBES], default=str)
-    needed_ports = [port for port in claimed if port.get("name") and f'"{port["name"]}"' in probes]
+    needed_ports = [port for port in host_ports if port.get("name") and f'"{port["name"]}"' in probes]
     for port in needed_ports:
         port.pop("hostPort")
         port.pop("hostIP", None)
-    container["ports"] = [port for port in ports if port not in claimed or port in needed_ports]
+    container["ports"] = [port for port in ports if port not in host_ports or port in needed_ports]
     if not container["ports"]:
         del container["ports"]
     notes.append(
@@ -104,11 +104,12 @@ def _lead_with_the_trainer(pod: Obj, notes: list[str]) -> None:
     others = [one["name"] for one in containers if one is not trainer]
     pod["containers"] = [trainer, *(one for one in containers if one is not trainer)]
     notes.append(
-        f"container {trainer['name']}: decides how its pod ended, so it is now first; {', '.join(others)} may run on"
+        f"container {trainer['name']}: determines the pod's result, so it is now first; {', '.join(others)} may keep "
+        "running"
     )
     if contract.TRAINING_CONTAINER in others:
         name = contract.TRAINING_CONTAINER
-        notes.append(f"container {name}: rename it; the container of that name would decide how the pod ended")
+        notes.append(f"container {name}: rename it; the container of that name would determine the pod's result")
 
 
 def trains(container: Obj) -> bool:

@@ -147,7 +147,7 @@ def _remaining_cost(found: Preflight, kept: bool, region: str, no_wait: bool) ->
     lines = ["It is billed until it is deleted; `pdj aws status` shows the progress."] if no_wait else []
     if kept and found.stored_data:
         return [*lines, "Kept: " + ", ".join(found.stored_data), kept_line(found.file_system, region)]
-    return lines or ["Nothing of it is billed any longer."]
+    return lines or ["It is no longer billed."]
 
 
 def _raise_blocked(blockers: list[str]) -> None:

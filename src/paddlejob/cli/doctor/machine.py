@@ -197,7 +197,7 @@ def check_namespaces() -> Check:
     return note(
         "mounts",
         f"mount namespaces are not available: {why_not}",
-        "volumes work only at mount paths that exist on this machine; allow user namespaces to lift this limit",
+        "jobs with volumeMounts are rejected; run as root, permit user namespaces, or remove volumeMounts from the job",
     )
 
 

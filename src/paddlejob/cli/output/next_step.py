@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import CleanPodPolicy, Phase
+from paddlejob.api.types import Phase, deletes_pods
 from paddlejob.cli.targets.target import JobView, PodView
 
 CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "InvalidTemplate", "EnvironmentTooLarge", "InvalidSpec")
 """Reasons that the logs say nothing about."""
-REMOVED_AFTER_FAILURE = (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE)
 
 
 def next_step(view: JobView, pod: PodView | None) -> str:
@@ -32,7 +31,7 @@ def next_step(view: JobView, pod: PodView | None) -> str:
 
 
 def _after_a_failure(view: JobView, pod: PodView | None) -> str:
-    if not view.pods and view.job.spec.clean in REMOVED_AFTER_FAILURE:
+    if not view.pods and deletes_pods(view.job.spec.clean, Phase.FAILED):
         return "fix the cause, then run the job again; with cleanPodPolicy: OnCompletion its logs are kept."
     replica = f" --role {pod.role} --index {pod.index}" if pod else ""
     return f"read `pdj logs {view.job.name}{replica}{view.flags}`, fix the cause, then run the job again."

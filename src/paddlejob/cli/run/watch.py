@@ -1,4 +1,4 @@
-"""Watching jobs until they are at rest: a live view on a terminal, plain lines elsewhere, then a summary."""
+"""Watching jobs until they are inactive: a live view on a terminal, plain lines elsewhere, then a summary."""
 
 from __future__ import annotations
 

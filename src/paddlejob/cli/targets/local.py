@@ -26,7 +26,7 @@ from paddlejob.local.state.changes import change_spec, mark_for_deletion
 from paddlejob.local.state.files import DamagedFile
 from paddlejob.local.state.logs import follow_logs
 from paddlejob.local.state.records import PodRecord
-from paddlejob.local.state.store import JobFolder, Store, at_rest
+from paddlejob.local.state.store import JobFolder, Store, is_inactive
 
 INTERRUPTED = (
     "the engine that ran this job was killed, and its processes with it; "
@@ -101,7 +101,7 @@ class LocalTarget:
         folder = self.store.folder((namespace, name))
         change_spec(folder, **fields)
         job = folder.job()
-        if "suspend" in fields and job and not at_rest(job):
+        if "suspend" in fields and job and not is_inactive(job):
             self._start_engine(folder)
 
     def _start_engine(self, folder: JobFolder) -> None:
@@ -124,7 +124,7 @@ class LocalTarget:
         phase, note = str(job.status.phase or "Created"), ""
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
-        elif not at_rest(job) and not folder.has_runner:
+        elif not is_inactive(job) and not folder.has_runner:
             command = f"{job.name}{self.flags(job.namespace)}"
             failed = f"{job.status.message}; continue with `pdj resume {command}`"
             note = failed if job.status.reason == ENGINE_ERROR else INTERRUPTED.format(job=command)

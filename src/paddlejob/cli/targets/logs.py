@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.types import CleanPodPolicy, Phase, Role
+from paddlejob.api.types import CleanPodPolicy, Phase, Role, deletes_pods
 from paddlejob.cli.targets import pod_log
 from paddlejob.cli.targets.target import JobView, LastOutput, LogChoice
 from paddlejob.cli.targets.view import job_view, training_state
@@ -23,15 +23,10 @@ Object = dict[str, Any]
 PAUSE = 1.0
 QUEUE_SIZE = 1000
 QUIET_SECONDS = 5.0
-"""A job at rest that prints nothing for this long is done, although its parameter servers may still run."""
+"""An inactive job that prints nothing for this long is done, although its parameter servers may still run."""
 MOST_ASKED = 20
 """Replicas that are asked for their last line; a large job would take too long otherwise."""
-KEPT_WITH = {
-    Phase.COMPLETED: {CleanPodPolicy.ALWAYS: "OnFailure or Never", CleanPodPolicy.ON_COMPLETION: "OnFailure or Never"},
-    Phase.FAILED: {CleanPodPolicy.ALWAYS: "OnCompletion or Never", CleanPodPolicy.ON_FAILURE: "OnCompletion or Never"},
-}
-"""By phase, the policies that remove the pods, and those that keep them."""
-AT_REST = (Phase.COMPLETED, Phase.FAILED, Phase.SUSPENDED)
+INACTIVE = (Phase.COMPLETED, Phase.FAILED, Phase.SUSPENDED)
 
 
 async def pods_of(client: Client, job: Object) -> list[Object]:
@@ -58,9 +53,9 @@ async def read_logs(
 
 def no_log(view: JobView, removed: bool, flags: str) -> BadInput:
     """Why a job has no such log; `removed` says that it has no pods."""
-    job = view.job
-    kept_with = KEPT_WITH.get(job.status.phase or Phase.PENDING, {}).get(job.spec.clean)
-    if removed and kept_with:
+    job, phase = view.job, view.job.status.phase
+    if removed and phase and deletes_pods(job.spec.clean, phase):
+        kept_with = " or ".join(policy for policy in reversed(CleanPodPolicy) if not deletes_pods(policy, phase))
         return BadInput(
             f"job {job.name} has ended ({view.phase}) and its pods were removed with their logs (cleanPodPolicy: "
             f"{job.spec.clean}); to keep them, set cleanPodPolicy to {kept_with} and run the job again"
@@ -80,12 +75,12 @@ async def last_output(client: Client, pods: list[Object]) -> LastOutput | None:
 async def follow_logs(
     client: Client, namespace: str, name: str, choice: LogChoice, flags: str = ""
 ) -> AsyncIterator[bytes]:
-    """New lines until the job is at rest; pods that start later are read from their beginning."""
+    """New lines until the job is inactive; pods that start later are read from their beginning."""
     follower = _Follower(client, namespace, name, choice)
     checked, quiet = 0.0, 0.0
     try:
         while not follower.finished(quiet):
-            if not follower.at_rest and time.monotonic() - checked >= PAUSE:
+            if not follower.inactive and time.monotonic() - checked >= PAUSE:
                 await follower.check()
                 checked = time.monotonic()
             if line := await follower.next_line(PAUSE):
@@ -106,7 +101,7 @@ class _Follower:
         self.namespace = namespace
         self.name = name
         self.choice = choice
-        self.at_rest = False
+        self.inactive = False
         self.view: JobView | None = None
         self.removed = False
         """The job has no pods."""
@@ -121,10 +116,10 @@ class _Follower:
 
     def finished(self, quiet: float) -> bool:
         done = quiet >= QUIET_SECONDS or all(reader.done() for reader in self._readers.values())
-        return self.at_rest and self._lines.empty() and done
+        return self.inactive and self._lines.empty() and done
 
     async def check(self) -> None:
-        """Look at the job once; an unreachable cluster is retried because the training goes on without it."""
+        """Look at the job once; an unreachable cluster is retried because training continues without it."""
         try:
             await self._start_readers()
             self._unreachable = False
@@ -138,7 +133,7 @@ class _Follower:
         try:
             job = await self.client.get(PADDLEJOBS, self.name, self.namespace)
         except NotFound:
-            self.at_rest, self.view = True, None
+            self.inactive, self.view = True, None
             return
         self.view = view = job_view(job)
         prefixed = self.choice.index is None and view.job.spec.pods_wanted > 1
@@ -148,7 +143,7 @@ class _Follower:
             uid = pod["metadata"]["uid"]
             if uid not in self._readers and _has_started(pod, self.choice):
                 self._readers[uid] = asyncio.create_task(self._read(pod, prefixed))
-        self.at_rest = view.job.status.phase in AT_REST
+        self.inactive = view.job.status.phase in INACTIVE
 
     async def _read(self, pod: Object, prefixed: bool) -> None:
         async for line in pod_log.follow(self.client, pod, self.choice):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Cluster, Context, Format, Output, Python, check_namespace, selects_cluster
+from paddlejob.cli.options import Cluster, Context, Output, PlainFormat, Python, check_namespace, selects_cluster
 
 if TYPE_CHECKING:
     from paddlejob.cli.doctor.check import Check
@@ -26,7 +26,7 @@ def command(
             callback=check_namespace,
         ),
     ] = "",
-    output: Format = Output.table,
+    output: PlainFormat = Output.table,
 ) -> None:
     """Check whether this machine or a cluster is ready for training, and list what to change.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from paddlejob.cli.options import Cluster, Context, Format, JobName, Namespace, Output, check_namespace
+from paddlejob.cli.options import Cluster, Context, Format, JobName, Namespace, Output, PlainFormat, check_namespace
 
 
 def list_jobs(
@@ -51,7 +51,7 @@ def list_jobs(
 def get(
     name: JobName,
     namespace: Namespace = "",
-    output: Format = Output.table,
+    output: PlainFormat = Output.table,
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
@@ -74,9 +74,7 @@ def get(
 def why(
     name: JobName,
     namespace: Namespace = "",
-    output: Annotated[
-        Output, typer.Option("--output", "-o", help="Output format: table, json or yaml.", metavar="FORMAT")
-    ] = Output.table,
+    output: PlainFormat = Output.table,
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:

@@ -29,8 +29,7 @@ def install(
     image: Annotated[
         str,
         typer.Option(
-            help="Image of the operator. Defaults to an image of your own that is installed, else to that of this "
-            "version.",
+            help="Image of the operator. Defaults to the custom image already installed, or to this version's image.",
             metavar="IMAGE",
         ),
     ] = "",

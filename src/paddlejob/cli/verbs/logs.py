@@ -46,7 +46,7 @@ def command(
     from paddlejob.errors import BadInput
 
     if role not in ("", *ROLES):
-        raise BadInput(f"--role: is {role}; use ps, worker or heter")
+        raise BadInput(f"--role {role}: use ps, worker or heter")
     choice = LogChoice(role, index, attempt, container, follow, tail)
     target = choose_target(cluster, context)
     for piece in target.logs(namespace or target.default_namespace, name, choice):

@@ -50,7 +50,7 @@ def command(
     from paddlejob.operator.main import Options, run
 
     if lease_seconds < 1:
-        raise BadInput(f"--lease-seconds: is {lease_seconds:g}; use 1 or more")
+        raise BadInput(f"--lease-seconds {lease_seconds:g}: use 1 or more")
     set_up_logs(log_format)
     options = Options(
         namespace=namespace or None,

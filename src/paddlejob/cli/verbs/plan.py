@@ -77,7 +77,7 @@ def planned_objects(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
     job = job.model_copy(update={"metadata": metadata})
     if message := too_large(job):
         raise BadInput(f"job {job.name}: {message}")
-    groups = (PodGroup(names.pod_group(job), "example", ours=True),) if is_gang(job) else ()
+    groups = (PodGroup(names.pod_group(job), "example", owned=True),) if is_gang(job) else ()
     first = make_plan(job, World(pod_groups=groups), EXAMPLE_TIME)
     waiting = World(pods=_waiting_pods(job, EXAMPLE_ADDRESSES[engine]), pod_groups=groups)
     second = make_plan(job.model_copy(update={"status": first.status}), waiting, EXAMPLE_TIME)

@@ -33,7 +33,10 @@ def command(
     ] = None,
     python: Python = "",
     overcommit: Annotated[
-        bool, typer.Option("--overcommit", help="Run even if the jobs request more CPU or memory than available.")
+        bool,
+        typer.Option(
+            "--overcommit", help="Run even if the jobs request more CPU or memory than available; share GPUs in use."
+        ),
     ] = False,
     no_restart: Annotated[
         bool, typer.Option("--no-restart", help="Fail at the first failure, as with backoffLimit: 0.")
@@ -91,7 +94,7 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
     from paddlejob.cli.targets.local import LocalTarget
     from paddlejob.local.state.files import DamagedFile
-    from paddlejob.local.state.store import at_rest
+    from paddlejob.local.state.store import is_inactive
 
     notes = []
     for one in prepared:
@@ -102,7 +105,7 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
         except DamagedFile as error:
             notes.append(f"{error}; {name} starts over")
             continue
-        if previous and not previous.status.finished and (at_rest(previous) or not folder.has_runner):
+        if previous and not previous.status.finished and (is_inactive(previous) or not folder.has_runner):
             command = f"pdj resume {name}{flags}"
             notes.append(f"{name} was interrupted and starts over; to continue it instead, use `{command}`")
     return notes

@@ -72,7 +72,7 @@ def _object(kind: str, reference: Manifest, objects: Mapping[str, Mapping[str, s
         return objects[name]
     if reference.get("optional"):
         return {}
-    raise NotPossible(f"{kind} {name} does not exist; add it to the file of the job")
+    raise NotPossible(f"{kind} {name} does not exist; add it to the job file")
 
 
 def key_of(kind: str, name: str, key: str, values: Mapping[str, str]) -> str:

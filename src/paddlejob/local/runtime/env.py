@@ -15,7 +15,7 @@ from paddlejob.local.state.store import JobFolder, Store
 
 MARK = "PADDLEJOB_POD_UID"
 """In the environment of every process of a pod."""
-OURS = {value for name, value in vars(contract).items() if name.startswith("ENV_") and isinstance(value, str)}
+JOB_VARIABLES = {value for name, value in vars(contract).items() if name.startswith("ENV_") and isinstance(value, str)}
 
 
 def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
@@ -23,7 +23,7 @@ def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
     kept = {
         name: value
         for name, value in (options.environment or os.environ).items()
-        if name not in OURS and not name.startswith("PADDLE_") and name != MARK
+        if name not in JOB_VARIABLES and not name.startswith("PADDLE_") and name != MARK
     }
     folders = [str(_interpreter_folder(options.interpreter, store)), str(Path(options.interpreter).parent)]
     path = os.pathsep.join([*folders, kept.get("PATH", os.defpath)])

@@ -63,7 +63,7 @@ class Processes:
         )
         first = await self._read_report()
         if first is None:
-            raise NotPossible("the supervisor of containers did not start; see the lines above")
+            raise NotPossible("the container supervisor did not start; see the lines above")
         self.isolated, self.why_not_isolated = first["isolated"], first["why"]
         self._listening = asyncio.create_task(self._listen())
 

@@ -75,13 +75,13 @@ def _component(name: str) -> str:
 def _relative(path: str, what: str) -> str:
     """A path inside a volume, by Kubernetes' rules."""
     if not path or Path(path).is_absolute() or ".." in Path(path).parts:
-        raise NotPossible(f"{what} {path}: leads out of the volume; use a relative path without '..'")
+        raise NotPossible(f"{what} {path} points outside the volume; use a relative path without '..'")
     return path
 
 
 def _host_path(path: str, options: RunOptions, store: Store) -> Source:
     if ".." in Path(path).parts:
-        raise NotPossible(f"volume with hostPath {path}: the path contains '..'; write it without")
+        raise NotPossible(f"hostPath {path} must not contain '..'")
     for prefix, directory in options.host_paths.items():
         if Path(path).is_relative_to(prefix):
             return Source(Path(directory) / Path(path).relative_to(prefix))
@@ -128,7 +128,7 @@ def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -
     if found is None:
         if reference.get("optional"):
             return {}
-        raise NotPossible(f"{kind} {reference.get('name')} does not exist; add it to the file of the job")
+        raise NotPossible(f"{kind} {reference.get('name')} does not exist; add it to the job file")
     items = reference.get("items")
     named = [one for one in items or [] if one["key"] in found or not reference.get("optional")]
     chosen = {one["path"]: key_of(kind, reference["name"], one["key"], found) for one in named}
@@ -191,7 +191,7 @@ def _sub_path(mount: Manifest, variables: Mapping[str, str]) -> str:
 def _create_part(path: Path, volume: Path) -> None:
     """Programs write to the volume, so it may contain links."""
     if not path.resolve().is_relative_to(volume.resolve()):
-        raise NotPossible(f"subPath {path.relative_to(volume)} leads out of the volume; remove the link in {volume}")
+        raise NotPossible(f"subPath {path.relative_to(volume)} points outside the volume; remove the link in {volume}")
     if not path.exists():
         path.mkdir(parents=True, exist_ok=True)
 

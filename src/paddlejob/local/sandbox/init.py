@@ -45,7 +45,7 @@ class _Init:
 
     def run(self) -> int:
         """Open the log first, as a volume may be mounted over its directory; and read our process number before
-        /proc is mounted anew, as the engine sees it."""
+        /proc is mounted again, as the engine sees it."""
         os.setsid()
         self._pid = int(Path("/proc/self").readlink().name)
         log = os.open(self._spec["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

@@ -63,7 +63,7 @@ def arrange(mounts: list[Mount], stage: Path) -> None:
 def _create_in_memory(source: Path, volume: Path) -> None:
     """The part of a volume that subPath names. Other containers of the pod write to it, so it may contain links."""
     if not Path(os.path.realpath(source)).is_relative_to(os.path.realpath(volume)):
-        raise RuntimeError(f"subPath {source.relative_to(volume)} leads out of the volume; remove the link in it")
+        raise RuntimeError(f"subPath {source.relative_to(volume)} points outside the volume; remove the link in it")
     source.mkdir(parents=True, exist_ok=True)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from paddlejob.errors import BadInput
 from paddlejob.local.state.files import DamagedFile
-from paddlejob.local.state.store import JobFolder, at_rest
+from paddlejob.local.state.store import JobFolder, is_inactive
 
 PIECE = 1 << 20
 PAUSE = 0.15
@@ -57,7 +57,7 @@ def _is_over(folder: JobFolder) -> bool:
         job = folder.job()
     except DamagedFile:
         return not folder.has_runner
-    return job is None or at_rest(job) or not folder.has_runner
+    return job is None or is_inactive(job) or not folder.has_runner
 
 
 def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:

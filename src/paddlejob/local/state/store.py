@@ -263,6 +263,6 @@ def _expired(job: PaddleJob, now: float) -> bool:
     return ttl is not None and now >= times.parse(job.status.completionTime) + ttl
 
 
-def at_rest(job: PaddleJob) -> bool:
+def is_inactive(job: PaddleJob) -> bool:
     """Whether the job needs no runner: it has finished, or it is suspended."""
     return job.status.finished or (job.spec.suspend and job.status.phase is Phase.SUSPENDED)

@@ -32,7 +32,7 @@ def disruption(s: Snapshot) -> Cause | None:
             return Cause("PodDeleted", f"pod {pod.name} was deleted by someone else")
     if s.published and s.missing:
         role, index = s.missing[0]
-        return Cause("PodLost", f"pod {names.pod(s.job, role, index)} is gone: it was deleted by someone else")
+        return Cause("PodLost", f"pod {names.pod(s.job, role, index)} was deleted by someone else")
     return None
 
 
@@ -57,7 +57,7 @@ def failure(s: Snapshot) -> Cause | None:
     """A program that failed, or a server that exited at all while workers still train."""
     failed = [pod for pod in _unfinished(s) if pod.phase is PodPhase.FAILED]
     for pod in failed:
-        if permanent.cannot_heal(s, pod):
+        if permanent.is_permanent(s, pod):
             return replace(_failed(pod), permanent=True)
     if failed:
         return _failed(min(failed, key=_by_relevance))

@@ -7,7 +7,7 @@ from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod
 
 FORCE_AFTER = 30.0
-"""Seconds after a pod should have been gone. Unless its node is known to respond, the pod is deleted by force."""
+"""Seconds after a pod should have been gone. Unless its node is known to respond, the pod is force-deleted."""
 LOOK_AGAIN = 15.0
 """Seconds after which a node that responds, with such a pod on it, is looked at again."""
 

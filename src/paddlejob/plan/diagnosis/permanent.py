@@ -1,4 +1,4 @@
-"""Failures that another attempt cannot heal: the command does not exist, or the engine cannot run the template."""
+"""Failures that another attempt cannot fix: the command does not exist, or the engine cannot run the template."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRAINED = 60.0
 """Seconds after which a command that a shell does not find is not the one that trains."""
 
 
-def cannot_heal(s: Snapshot, pod: Pod) -> bool:
+def is_permanent(s: Snapshot, pod: Pod) -> bool:
     if pod.reason == INVALID_TEMPLATE:
         return True
     return not _has_trained(s) and (is_wrong_command(pod) or is_not_found(pod))

@@ -7,7 +7,7 @@ import re
 from paddlejob.plan import names
 from paddlejob.plan.objects.pod_group import group_in_use
 from paddlejob.plan.snapshot import Snapshot
-from paddlejob.plan.world import Pod, PodPhase
+from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase
 
 IMAGE_REASONS = (
     "ErrImagePull",
@@ -22,34 +22,33 @@ Reason = tuple[str, str]
 def waiting(s: Snapshot) -> Reason | None:
     """Judged from the pods; None while nothing is wrong with them."""
     pods = [pod for pod in s.current.values() if pod.phase in (PodPhase.PENDING, PodPhase.WAITING)]
-    unplaced = [pod for pod in pods if pod.reason == "Unschedulable"]
-    return _not_admitted(s, unplaced) or _unplaced(s, unplaced) or _image(pods) or _stuck(s, pods)
+    return _not_admitted(s) or _unschedulable(s) or _image(pods) or _stuck(s, pods)
 
 
-def _not_admitted(s: Snapshot, unplaced: list[Pod]) -> Reason | None:
+def _not_admitted(s: Snapshot) -> Reason | None:
     group = group_in_use(s.job, s.world.pod_groups)
-    if group is None or group.phase not in ("Pending", "Inqueue", "") or not (unplaced or s.missing):
+    if group is None or group.phase not in ("Pending", "Inqueue", "") or not (s.unscheduled or s.missing):
         return None
-    message = group.message or (unplaced[0].message if unplaced else "no message from the scheduler yet")
+    message = group.message or (s.unscheduled[0].message if s.unscheduled else "no message from the scheduler yet")
     return "GangNotAdmitted", (
         f"pod group {group.name} is not admitted, so no pod of the job starts; free resources in its queue or "
         f"lower the requests of the job: {message}"
     )
 
 
-def _unplaced(s: Snapshot, unplaced: list[Pod]) -> Reason | None:
-    if not unplaced:
+def _unschedulable(s: Snapshot) -> Reason | None:
+    if not s.unscheduled:
         return None
-    telling = next((pod for pod in unplaced if "nodes are available" in pod.message), unplaced[0])
+    telling = next((pod for pod in s.unscheduled if "nodes are available" in pod.message), s.unscheduled[0])
     claim = re.search(r'persistentvolumeclaim "([^"]+)" not found', telling.message)
     if claim:
         return "VolumeMissing", (
             f"claim {claim[1]} does not exist in namespace {s.job.namespace}; create it or correct claimName: "
             f"{telling.message}"
         )
-    return "Unschedulable", (
-        f"{len(unplaced)} of {len(s.slots)} pods do not fit on any node; free or add nodes, or lower the requests of "
-        f"the template: {telling.message} ({telling.name})"
+    return UNSCHEDULABLE, (
+        f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node; free or add nodes, or lower the requests "
+        f"of the template: {telling.message} ({telling.name})"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob.plan.actions import Action, Create, Plan
-from paddlejob.plan.times import earliest
+from paddlejob.plan.times import earliest, exponential_delay
 from paddlejob.plan.world import Rejection, World
 
 FIRST_DELAY = 2.0
@@ -45,7 +45,7 @@ def retry_at(rejection: Rejection, world: World) -> float:
     if rejection.reason == BEING_DELETED:
         return rejection.at + BEING_DELETED_DELAY
     longest = LONGEST_HOLDING if world.pods else LONGEST_DELAY
-    return rejection.at + min(FIRST_DELAY * 2.0 ** min(rejection.times - 1, 10), longest)
+    return rejection.at + exponential_delay(rejection.times, FIRST_DELAY, longest)
 
 
 def newest(world: World) -> Rejection | None:
@@ -60,7 +60,7 @@ def describe(rejection: Rejection) -> tuple[str, str]:
     """The reason and the message for the job's status."""
     name, message = rejection.name, rejection.message
     if rejection.reason == BEING_DELETED:
-        return "WaitingForOldPods", f"{name} of an earlier job is still being deleted; waiting for that: {message}"
+        return "WaitingForOldPods", f"waiting for {name} of an earlier job to be deleted: {message}"
     if rejection.reason == NAME_TAKEN:
         return (
             NAME_TAKEN,
@@ -68,8 +68,8 @@ def describe(rejection: Rejection) -> tuple[str, str]:
         )
     if rejection.reason == SERVER_ERROR:
         return SERVER_ERROR, (
-            f"the API server failed to create {name}, which is tried again; the job needs no change, but check the API "
-            f"server and etcd: {message}"
+            f"the API server failed to create {name}; retrying. The job needs no change; check the API server and "
+            f"etcd: {message}"
         )
     if is_over_quota(rejection):
         return "QuotaExceeded", (

@@ -24,7 +24,7 @@ def group_in_use(job: PaddleJob, groups: Iterable[PodGroup]) -> PodGroup | None:
         return None
     by_name = {one.name: one for one in groups}
     own = by_name.get(names.pod_group(job))
-    return own if own and own.ours else by_name.get(job.name)
+    return own if own and own.owned else by_name.get(job.name)
 
 
 def min_member(job: PaddleJob) -> int:

@@ -15,13 +15,13 @@ def fail_overdue(s: Snapshot) -> Plan | None:
         return None
     message = (
         f"the job was active for longer than activeDeadlineSeconds ({s.job.spec.activeDeadlineSeconds} s); "
-        "raise it or train less"
+        "raise it, or shorten the training"
     )
     return fail(s, Cause("DeadlineExceeded", message))
 
 
 def deadline(s: Snapshot) -> float | None:
-    """When the job has to have ended; None if there is no limit or it has ended."""
+    """When the job must have ended; None if there is no limit or it has ended."""
     limit = s.job.spec.activeDeadlineSeconds
     if limit is None or not s.status.startTime or s.status.finished:
         return None

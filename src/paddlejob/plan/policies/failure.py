@@ -1,4 +1,4 @@
-"""A program that failed is restarted with the whole job, until backoffLimit is reached or where it cannot heal."""
+"""A program that failed is restarted with the whole job, until backoffLimit is reached or the failure is permanent."""
 
 from __future__ import annotations
 

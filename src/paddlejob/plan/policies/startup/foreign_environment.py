@@ -21,8 +21,8 @@ def rebuild_foreign(s: Snapshot) -> Plan | None:
     if not begun:
         return None
     message = (
-        f"pod {begun[0].name} started with values of another ConfigMap {names.environment(s.job, s.status.attempt)}, "
-        "which has the name of the job's environment; delete that ConfigMap; rebuilding the job"
+        f"pod {begun[0].name} read its environment from a ConfigMap {names.environment(s.job, s.status.attempt)} that "
+        "is not the job's; delete that ConfigMap"
     )
     count = s.status.disruptions + 1
     cause = Cause("EnvironmentTaken", message)

@@ -25,7 +25,7 @@ def wait_for_gang(s: Snapshot) -> Plan | None:
     if not is_gang(s.job) or not s.missing:
         return None
     found = group_in_use(s.job, s.world.pod_groups)
-    if found and found.ours and found.members not in (None, min_member(s.job)):
+    if found and found.owned and found.members not in (None, min_member(s.job)):
         delete = Delete(Kind.POD_GROUP, found.name, found.uid, "of another size")
         return _wait(s, "Created", "replacing the pod group: the number of pods has changed", 1, delete)
     if found:

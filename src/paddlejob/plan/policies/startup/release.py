@@ -1,7 +1,7 @@
 """A half-built job releases what it holds: two such jobs, each waiting for what the other has, would deadlock.
 
-It does so after `spec.scheduleTimeoutSeconds`, and up to half as long again: that differs between jobs, so that one of
-two goes first. A gang that Volcano places as a whole never holds a half, but one with a smaller minAvailable may.
+It does so after `spec.scheduleTimeoutSeconds`, plus up to 50%; that differs between jobs, so one of two goes first.
+A gang that Volcano schedules as a whole never holds a half, but one with a smaller minAvailable may.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ def release_half_created(s: Snapshot) -> Plan | None:
         return None
     message = (
         f"the quota is too small for {len(s.missing)} of {len(s.slots)} pods; the {len(s.current)} that exist are "
-        f"released for a while; delete other objects, raise the quota or request less: {rejected[0].message}"
+        "deleted for now so that other jobs can use their resources; delete other objects, raise the quota "
+        f"or request less: {rejected[0].message}"
     )
     delay = jitter(s.job, s.status.attempt, 15, 45)
     return rebuild(s, Cause("HalfCreated", message), because="half created", delay=delay)
 
 
-def release_half_placed(s: Snapshot) -> Plan | None:
+def release_half_scheduled(s: Snapshot) -> Plan | None:
     """Its pods occupy nodes, and the rest of them fit on none."""
-    if not _is_over(s, _half_placed_since(s)):
+    if not _is_over(s, _half_scheduled_since(s)):
         return None
-    unplaced = _unplaced(s)
     message = (
-        f"{len(unplaced)} of {len(s.slots)} pods do not fit on any node; the {len(_placed(s))} that do are released "
-        f"for a while; free or add nodes, or lower the requests of the template: {unplaced[0].message}"
+        f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node; the {len(_scheduled(s))} that do are "
+        "deleted for now so that other jobs can use their resources; free or add nodes, or lower the requests of the "
+        f"template: {s.unscheduled[0].message}"
     )
     delay = jitter(s.job, s.status.attempt, 5, 30)
-    return rebuild(s, Cause("HalfPlaced", message), because="half placed", delay=delay)
+    return rebuild(s, Cause("HalfPlaced", message), because="half scheduled", delay=delay)
 
 
 def half_created_until(s: Snapshot) -> float | None:
-    """When the pods that exist are released if the others stay rejected; None if that is past or never happens."""
+    """When the pods that exist are deleted if the others stay rejected; None if that is past or never happens."""
     return _if_to_come(s, _half_created_since(s))
 
 
-def half_placed_until(s: Snapshot) -> float | None:
-    """When the pods that are placed are released if no other is; None if that is past or never happens."""
-    return _if_to_come(s, _half_placed_since(s))
+def half_scheduled_until(s: Snapshot) -> float | None:
+    """When the pods that are scheduled are deleted if no other is; None if that is past or never happens."""
+    return _if_to_come(s, _half_scheduled_since(s))
 
 
 def _half_created_since(s: Snapshot) -> float | None:
@@ -57,24 +58,20 @@ def _half_created_since(s: Snapshot) -> float | None:
     return min(pod.created for pod in s.current.values())
 
 
-def _half_placed_since(s: Snapshot) -> float | None:
-    """Each pod that is placed is progress: an autoscaler may bring one node after the other.
+def _half_scheduled_since(s: Snapshot) -> float | None:
+    """Each pod that is scheduled is progress: an autoscaler may bring one node after the other.
 
     While other pods are preempted for one of the job's, the job holds on: they would have been killed in vain.
     """
-    placed, unplaced = _placed(s), _unplaced(s)
-    if s.published or not placed or not unplaced or any(pod.nominated for pod in unplaced):
+    scheduled = _scheduled(s)
+    if s.published or not scheduled or not s.unscheduled or any(pod.nominated for pod in s.unscheduled):
         return None
-    last_placed = max(pod.scheduling_since for pod in placed)
-    return max(last_placed, min(pod.scheduling_since or pod.created for pod in unplaced))
+    last_scheduled = max(pod.scheduling_since for pod in scheduled)
+    return max(last_scheduled, min(pod.scheduling_since or pod.created for pod in s.unscheduled))
 
 
-def _placed(s: Snapshot) -> list[Pod]:
+def _scheduled(s: Snapshot) -> list[Pod]:
     return [pod for pod in s.current.values() if pod.node]
-
-
-def _unplaced(s: Snapshot) -> list[Pod]:
-    return [pod for pod in s.current.values() if pod.reason == "Unschedulable" and not pod.node]
 
 
 def _is_over(s: Snapshot, since: float | None) -> bool:

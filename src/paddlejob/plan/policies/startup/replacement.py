@@ -36,15 +36,15 @@ def _never_started(pod: Pod) -> bool:
 
 
 def _due(s: Snapshot, pod: Pod) -> float:
-    """At once, then 4 and 8 seconds after the pod was created: a broken node rejects pods in no time."""
+    """At once, then 4 and 8 seconds after the pod was created: a broken node rejects pods immediately."""
     count = times_replaced(s, pod)
     return pod.created + (FIRST_DELAY * 2.0**count if count else 0.0)
 
 
 def _cause(s: Snapshot, pods: list[Pod]) -> Cause:
     pod = pods[0]
-    others = f" ({len(pods) - 1} more)" if len(pods) > 1 else ""
-    count = f"replacing the pod, time {times_replaced(s, pod) + 1} of {MOST_TIMES}{others}"
+    others = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
+    count = f"replacing the pod ({times_replaced(s, pod) + 1} of {MOST_TIMES}){others}"
     if pod.init_failed and not pod.disrupted:
         output = f"\n{pod.message}" if pod.message else ""
         return Cause(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from paddlejob import contract
 from paddlejob.api.types import Phase
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.diagnosis import reasons, rejections
 from paddlejob.plan.objects import environment
-from paddlejob.plan.policies.startup.release import half_placed_until
+from paddlejob.plan.policies.startup.release import half_scheduled_until
 from paddlejob.plan.policies.startup.startup_deadline import startup_deadline
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken, watch_training
 from paddlejob.plan.report import reported
@@ -39,7 +40,7 @@ def _is_ready(pod: Pod) -> bool:
 
 def _hold(s: Snapshot) -> Plan:
     pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
-    wake_at = times.earliest(half_placed_until(s), startup_deadline(s))
+    wake_at = times.earliest(half_scheduled_until(s), startup_deadline(s))
     reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
     return Plan(reported(s, s.waiting_phase, reason, message), (), wake_at)
 
@@ -73,7 +74,7 @@ def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
 
 
 def _warn_ipv6(variables: dict[str, str]) -> list[Action]:
-    if "[" not in variables["PADDLE_TRAINER_ENDPOINTS"]:
+    if "[" not in variables[contract.ENV_ENDPOINTS]:
         return []
-    message = "pods have IPv6 addresses, which Paddle cannot tell from a port; use intranet: Service"
+    message = "pods have IPv6 addresses, which Paddle cannot parse in host:port; use intranet: Service"
     return [RecordEvent("IPv6Addresses", message, warning=True)]

@@ -1,4 +1,4 @@
-"""A pod that does not get ready to start within startupDeadlineSeconds is replaced once; then the job lets all pods go.
+"""A pod that does not get ready to start within startupDeadlineSeconds is replaced once; then all pods are deleted.
 
 It is tried again after a growing delay. That is counted in status.startupTimeouts and not against backoffLimit: the
 program never ran. What takes time is pulling images and mounting volumes; init containers may run for as long as they
@@ -28,7 +28,7 @@ def restart_overdue(s: Snapshot) -> Plan | None:
     if can_replace(s, overdue, most=1):
         return replace(s, overdue, Cause(REASON, f"{fact}; replacing it; {advice}{_details(overdue[0])}"))
     count = s.status.startupTimeouts + 1
-    delay = min(FIRST_DELAY * 2.0 ** min(count - 1, 10), LONGEST_DELAY)
+    delay = times.exponential_delay(count, FIRST_DELAY, LONGEST_DELAY)
     message = (
         f"{fact}; all pods are deleted and created again in {delay:.0f} s (time {count}, not counted as a failure); "
         f"{advice}{_details(overdue[0])}"
