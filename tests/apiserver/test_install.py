@@ -213,9 +213,9 @@ def test_what_helm_installed_is_left_to_helm(pdj: ClusterPdj, plane: ControlPlan
     try:
         assert held(plane, *DEPLOYMENT)["status"]["availableReplicas"] == 1
         for verb in ("install", "uninstall"):
-            refused = pdj.run(verb)
-            assert refused.returncode != 0
-            assert "belongs to the Helm release training" in refused.stderr
+            rejected = pdj.run(verb)
+            assert rejected.returncode != 0
+            assert "belongs to the Helm release training" in rejected.stderr
     finally:
         subprocess.run([*helm, "uninstall", "training", "--wait"], env=pdj.environment, check=True)
     assert plane.kubectl("get", "namespace", "paddle-system", check=False).returncode == 1

@@ -57,7 +57,7 @@ async def test_a_pod_that_its_kubelet_rejects_is_replaced_alone(stage: OperatorS
     assert [name for name in before if after[name] != before[name]] == ["story-worker-1"]
 
 
-async def test_a_pod_that_misses_the_startup_deadline_is_replaced_and_then_the_job_lets_go(
+async def test_a_pod_that_misses_the_startup_deadline_is_replaced_and_then_the_job_releases_its_pods(
     stage: OperatorStage, installed: ControlPlane
 ):
     stage.kubelet.hold.add("story-worker-1")

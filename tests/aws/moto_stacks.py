@@ -30,7 +30,7 @@ def obey(patch: pytest.MonkeyPatch) -> None:
     for rule in (update_termination_protection, rollback_stack, delete_stack):
         patch.setattr(CloudFormationResponse, rule.__name__, rule, raising=False)
     patch.setattr(Stack, "stack_resources", property(_what_is_there))
-    patch.setattr(CloudFormationResponse, "_validate_different_update", _refuse_an_update_without_change)
+    patch.setattr(CloudFormationResponse, "_validate_different_update", _reject_an_update_without_change)
 
 
 def _what_is_there(self: Stack) -> list[Any]:
@@ -108,7 +108,7 @@ def update_termination_protection(self: CloudFormationResponse) -> EmptyResult:
     return EmptyResult()
 
 
-def _refuse_an_update_without_change(
+def _reject_an_update_without_change(
     _: CloudFormationResponse, parameters: list[dict[str, Any]], template: str, stack: Stack
 ) -> None:
     """moto compares a list parameter's text with its parts, and so never sees that nothing has changed."""

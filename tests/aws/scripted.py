@@ -19,9 +19,9 @@ _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr
 
 def message(run: Callable[[], Any]) -> str:
     """Return the message of the NotPossible that `run` raises."""
-    with pytest.raises(NotPossible) as refused:
+    with pytest.raises(NotPossible) as rejected:
         run()
-    return str(refused.value)
+    return str(rejected.value)
 
 
 class Script:
@@ -43,7 +43,7 @@ class Script:
                 stubber.assert_no_pending_responses()
 
     def no_stack(self) -> None:
-        self.refuses("describe_stacks", "ValidationError", "Stack with id paddle-cluster does not exist")
+        self.rejects("describe_stacks", "ValidationError", "Stack with id paddle-cluster does not exist")
 
     def begins_to_create(self) -> None:
         """What `up` asks where there is nothing yet, until CloudFormation has taken the stack."""
@@ -63,7 +63,7 @@ class Script:
         }
         self._stubber.add_response("describe_stacks", {"Stacks": [item]})
 
-    def tells(self, *events: tuple[str, str, str]) -> None:
+    def reports(self, *events: tuple[str, str, str]) -> None:
         """New events (resource, status, reason); as from AWS, earlier events follow them."""
         for resource, status, reason in events:
             whole = resource == "paddle-cluster"
@@ -104,7 +104,7 @@ class Script:
         answer = {"StackId": STACK_ID} if operation in ("create_stack", "update_stack") else {}
         self._stubber.add_response(operation, answer, _any_but(operation, expected))
 
-    def refuses(self, operation: str, code: str, reason: str) -> None:
+    def rejects(self, operation: str, code: str, reason: str) -> None:
         self._stubber.add_client_error(operation, code, reason)
 
     def knows_zones_and_caller(self) -> None:

@@ -39,15 +39,15 @@ def test_another_instance_type_exchanges_the_nodes_and_says_so_first(pdj: Pdj, t
     pdj("up")
     change(tmp_path, "workerInstanceType: m5.xlarge", "workerInstanceType: g4dn.xlarge")
     change(tmp_path, "workerSpot: false", "workerSpot: true")
-    said = pdj("up")
-    assert "workerInstanceType, workerSpot changed: creating new nodes, then deleting the old ones" in said
+    output = pdj("up")
+    assert "workerInstanceType, workerSpot changed: creating new nodes, then deleting the old ones" in output
     assert (node_group()["instanceTypes"], node_group()["capacityType"]) == (["g4dn.xlarge"], "SPOT")
     assert node_group()["amiType"] == "AL2023_x86_64_NVIDIA"
-    assert "install NVIDIA's device plugin" in said
+    assert "install NVIDIA's device plugin" in output
 
 
 @pytest.mark.parametrize("status", ["CREATE_FAILED", "UPDATE_FAILED"])
-def test_up_goes_on_from_a_creation_that_failed_even_if_it_is_asked_to_roll_back(
+def test_up_resumes_a_creation_that_failed_even_if_it_is_asked_to_roll_back(
     pdj: Pdj, tmp_path: Path, status: str
 ) -> None:
     """In these states CloudFormation takes an update only with rollback disabled."""
@@ -65,14 +65,14 @@ def test_scaling_above_the_most_says_where_to_raise_it(pdj: Pdj) -> None:
     assert node_group()["scalingConfig"]["desiredSize"] == 1
 
 
-def test_what_would_replace_the_cluster_is_refused(pdj: Pdj, tmp_path: Path) -> None:
+def test_a_change_that_would_replace_the_cluster_is_rejected(pdj: Pdj, tmp_path: Path) -> None:
     pdj("up")
     change(tmp_path, "vpcCIDR: 10.0.0.0/16", "vpcCIDR: 10.1.0.0/16")
     change(tmp_path, "[us-west-2a]", "[us-west-2b]")
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         pdj("up")
-    assert "availabilityZones: cannot change from us-west-2a to us-west-2b" in str(refused.value)
-    assert "vpcCIDR: cannot change from 10.0.0.0/16 to 10.1.0.0/16" in str(refused.value)
+    assert "availabilityZones: cannot change from us-west-2a to us-west-2b" in str(rejected.value)
+    assert "vpcCIDR: cannot change from 10.0.0.0/16 to 10.1.0.0/16" in str(rejected.value)
 
 
 def test_whoever_runs_up_later_does_not_take_the_cluster_from_its_administrator(

@@ -59,7 +59,7 @@ GOOD = "clusterName: paddle\nregion: us-west-2\navailabilityZones: [us-west-2a]\
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("a: [\n", ":2:1: invalid YAML: did not find expected node content"),
         ("clusterName: paddle\n\tregion: us-west-2\n", ":2:1: invalid YAML: found a tab character"),
@@ -74,21 +74,23 @@ GOOD = "clusterName: paddle\nregion: us-west-2\navailabilityZones: [us-west-2a]\
         (f"{GOOD}workerCount:\n", ":4: workerCount: has no value; set one or remove the line"),
     ],
 )
-def test_a_broken_file_is_said_plainly_with_the_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_broken_file_is_reported_in_one_line_with_its_position(tmp_path: Path, text: str, expected: str) -> None:
     Assets(tmp_path).cluster_yaml.write_text(text)
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         Assets(tmp_path).load()
-    assert str(refused.value).startswith(f"{tmp_path}/cluster.yaml{said}")
-    assert "\n" not in str(refused.value)
+    assert str(rejected.value).startswith(f"{tmp_path}/cluster.yaml{expected}")
+    assert "\n" not in str(rejected.value)
 
 
 def test_all_faults_of_a_file_come_at_once_and_each_with_its_line(tmp_path: Path) -> None:
     text = GOOD.replace("us-west-2a", "us-east-1a") + "# nodes\nworkerCount: 11\nworkerSpot: maybe\n"
     Assets(tmp_path).cluster_yaml.write_text(text)
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         Assets(tmp_path).load()
-    places = [line.removeprefix(f"{tmp_path}/cluster.yaml:").split(": ")[:2] for line in str(refused.value).split("\n")]
-    assert places == [["3", "availabilityZones"], ["5", "workerCount"], ["6", "workerSpot"]]
+    positions = [
+        line.removeprefix(f"{tmp_path}/cluster.yaml:").split(": ")[:2] for line in str(rejected.value).split("\n")
+    ]
+    assert positions == [["3", "availabilityZones"], ["5", "workerCount"], ["6", "workerSpot"]]
 
 
 def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:

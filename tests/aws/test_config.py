@@ -18,12 +18,12 @@ Configured = Callable[..., ClusterConfig]
 
 
 def problems_of(settings: dict[str, Any]) -> list[str]:
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         parse_config(settings, "cluster.yaml")
-    return str(refused.value).splitlines()
+    return str(rejected.value).splitlines()
 
 
-def test_every_fault_is_listed_at_once_with_place_value_and_what_to_change() -> None:
+def test_every_fault_is_listed_at_once_with_field_value_and_remedy() -> None:
     problems = problems_of(
         {
             "clusterName": "paddle_cluster",

@@ -57,7 +57,7 @@ def test_prices_of_another_region_are_not_passed_off_as_its_own(configured: Conf
     assert facts(configured())["regionPricesKnown"] is True
 
 
-def test_spot_nodes_are_said_to_cost_that_at_most(configured: Configured) -> None:
+def test_the_cost_of_spot_nodes_is_an_upper_bound(configured: Configured) -> None:
     assert any("m5.xlarge (spot, at most)" in item.what for item in idle_items(configured(workerSpot=True)))
 
 

@@ -26,14 +26,14 @@ def test_nothing_is_left(pdj: Pdj, made: dict[str, Any]) -> None:
     pdj("up")
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
     assert inventory() != before
-    said = pdj("destroy", "--yes")
-    assert "Cluster paddle-cluster deleted.\nIt is no longer billed." in said
+    output = pdj("destroy", "--yes")
+    assert "Cluster paddle-cluster deleted.\nIt is no longer billed." in output
     assert inventory() == before
     assert made == {}
     assert "Nothing to destroy" in pdj("destroy")
 
 
-def test_without_a_terminal_data_is_not_lost_unless_told_so(pdj: Pdj) -> None:
+def test_without_a_terminal_data_is_not_deleted_unless_requested(pdj: Pdj) -> None:
     pdj("up")
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
     with pytest.raises(
@@ -56,11 +56,11 @@ def test_data_is_kept_and_can_be_used_by_the_next_cluster(pdj: Pdj, tmp_path: Pa
     pdj("up")
     files, bucket = outputs()["FileSystemId"], outputs()["BucketName"]
     client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
-    said = pdj("destroy", "--keep-data")
-    assert f"set fileSystemId: {files} in cluster.yaml" in said
+    output = pdj("destroy", "--keep-data")
+    assert f"set fileSystemId: {files} in cluster.yaml" in output
     assert (
         "costs about $0.30 (EFS) or $0.023 (S3) per GiB-month of stored data (approximate list prices of us-west-2,"
-        in said
+        in output
     )
     assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
     assert client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"] == []
@@ -71,9 +71,9 @@ def test_data_is_kept_and_can_be_used_by_the_next_cluster(pdj: Pdj, tmp_path: Pa
     pdj("up")
     assert outputs()["FileSystemId"] == files
     assert len(client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"]) == 1
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         pdj("destroy")
-    assert files not in str(refused.value)
+    assert files not in str(rejected.value)
     pdj("destroy", "--yes")
     assert len(client("efs").describe_file_systems(FileSystemId=files)["FileSystems"]) == 1
 
@@ -92,9 +92,9 @@ def test_foreign_interfaces_and_groups_are_named_and_the_stacks_own_are_not(pdj:
     group = ec2.create_security_group(GroupName="k8s-elb-1", Description="x", VpcId=outputs()["VpcId"])["GroupId"]
     eni = ec2.create_network_interface(SubnetId=private_subnet(), Description="a lambda", Groups=[group])
     name = eni["NetworkInterface"]["NetworkInterfaceId"]
-    with pytest.raises(NotPossible) as refused:
+    with pytest.raises(NotPossible) as rejected:
         pdj("destroy", "--yes")
-    assert str(refused.value).splitlines()[1:] == [
+    assert str(rejected.value).splitlines()[1:] == [
         f"  network interface {name} (a lambda): delete what uses it, or the interface",
         f"  security group {group} (k8s-elb-1): delete it",
     ]
@@ -115,9 +115,9 @@ def test_node_groups_and_records_that_others_made_are_named(pdj: Pdj) -> None:
     route53.change_resource_record_sets(
         HostedZoneId=zone["Id"], ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]}
     )
-    with pytest.raises(NotPossible) as refused:
+    with pytest.raises(NotPossible) as rejected:
         pdj("destroy", "--yes")
-    assert str(refused.value).splitlines()[1:] == [
+    assert str(rejected.value).splitlines()[1:] == [
         "  node group by-hand: delete it in EKS",
         "  Fargate profile far: delete it in EKS",
         f"  DNS record web.paddle. (A) in zone {zone['Id'].split('/')[-1]}: delete it",
@@ -155,9 +155,9 @@ def test_what_is_left_of_the_data_of_a_half_deleted_cluster_can_be_kept(pdj: Pdj
         interface = blocked(pdj)
     files = client("efs").describe_file_systems()["FileSystems"][0]["FileSystemId"]
     client("ec2").delete_network_interface(NetworkInterfaceId=interface)
-    said = pdj("destroy", "--keep-data")
-    assert f"Kept: file system {files}" in said
-    assert "bucket" not in said.split("Kept: ")[1].splitlines()[0], "it had gone before"
+    output = pdj("destroy", "--keep-data")
+    assert f"Kept: file system {files}" in output
+    assert "bucket" not in output.split("Kept: ")[1].splitlines()[0], "it had gone before"
     assert [one["FileSystemId"] for one in client("efs").describe_file_systems()["FileSystems"]] == [files]
     assert client("cloudformation").describe_stacks()["Stacks"] == []
 
@@ -197,6 +197,6 @@ def private_subnet_of_any() -> str:
 
 def test_no_wait_returns_while_the_stack_is_being_deleted(pdj: Pdj) -> None:
     pdj("up")
-    said = pdj("destroy", "--yes", "--no-wait")
-    assert "is being deleted" in said
-    assert "DELETE_" not in said
+    output = pdj("destroy", "--yes", "--no-wait")
+    assert "is being deleted" in output
+    assert "DELETE_" not in output

@@ -29,29 +29,29 @@ def deleted(aws: Script, before: str = "CREATE_COMPLETE", **request: Any) -> Non
     """The stack is deleted by a request with these parts."""
     aws.takes("update_termination_protection", EnableTerminationProtection=False)
     aws.stack_is(before)
-    aws.tells()
+    aws.reports()
     aws.takes("delete_stack", **request)
     aws.stack_is("DELETE_COMPLETE")
-    aws.tells(DELETING)
+    aws.reports(DELETING)
 
 
 def kept_by_an_update(aws: Script, before: str, after: str = "UPDATE_COMPLETE", template: str = KEEPING) -> None:
     aws.has_template(TEMPLATE if template == KEEPING else KEEPING)
     aws.stack_is(before)
-    aws.tells()
+    aws.reports()
     aws.takes("update_stack", TemplateBody=template, DisableRollback=False, Tags=None)
     aws.stack_is("UPDATE_IN_PROGRESS")
     aws.stack_is(after)
-    aws.tells(("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"))
+    aws.reports(("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"))
 
 
 def rolled_back_then_deleted(aws: Script, status: str, by: str) -> None:
     """A failed update is undone, its data marked to be kept, and then the stack deleted."""
     aws.stack_is(status)
-    aws.tells()
+    aws.reports()
     aws.takes(by)
     aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-    aws.tells(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
+    aws.reports(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
     kept_by_an_update(aws, "UPDATE_ROLLBACK_COMPLETE")
     deleted(aws, "UPDATE_COMPLETE")
 
@@ -70,8 +70,8 @@ def test_where_the_policies_cannot_be_changed_nothing_is_deleted(stack: Stack) -
         state = now(stack, aws, "CREATE_COMPLETE")
         aws.holds("FileSystem")
         kept_by_an_update(aws, "CREATE_COMPLETE", after="UPDATE_ROLLBACK_COMPLETE")
-        said = message(lambda: destroy(stack, state, keep_data=True))
-    assert "the update was rolled back; fix the cause and run the same command again" in said
+        text = message(lambda: destroy(stack, state, keep_data=True))
+    assert "the update was rolled back; fix the cause and run the same command again" in text
 
 
 def test_of_a_half_deleted_stack_what_is_left_of_the_data_is_retained(stack: Stack) -> None:
@@ -86,7 +86,7 @@ def test_a_failed_update_of_a_cluster_that_was_complete_is_rolled_back_first(sta
     with Script(stack) as aws:
         state = now(stack, aws, "UPDATE_FAILED")
         aws.holds("FileSystem", "Bucket")
-        aws.tells(START, COMPLETE)
+        aws.reports(START, COMPLETE)
         rolled_back_then_deleted(aws, "UPDATE_FAILED", by="rollback_stack")
         assert destroy(stack, state, keep_data=True)
 
@@ -96,9 +96,9 @@ def test_a_failed_update_of_a_cluster_that_never_was_complete_is_not_rolled_back
     with Script(stack) as aws:
         state = now(stack, aws, "UPDATE_FAILED")
         aws.holds("FileSystem")
-        aws.tells(START, ("Nodes", "CREATE_FAILED", "no capacity"), ("paddle-cluster", "CREATE_FAILED", ""))
-        said = message(lambda: destroy(stack, state, keep_data=True))
-    assert "is UPDATE_FAILED, and CloudFormation cannot keep data in this status; run `pdj aws up`" in said
+        aws.reports(START, ("Nodes", "CREATE_FAILED", "no capacity"), ("paddle-cluster", "CREATE_FAILED", ""))
+        text = message(lambda: destroy(stack, state, keep_data=True))
+    assert "is UPDATE_FAILED, and CloudFormation cannot keep data in this status; run `pdj aws up`" in text
 
 
 @pytest.mark.parametrize("status", ["CREATE_FAILED", "ROLLBACK_FAILED"])
@@ -127,7 +127,7 @@ def test_an_update_whose_rollback_failed_is_finished_before_data_is_kept(stack: 
         assert destroy(stack, state, keep_data=True)
 
 
-def test_run_again_after_the_policies_were_changed_it_goes_on_with_the_deletion(stack: Stack) -> None:
+def test_run_again_after_the_policies_were_changed_it_continues_with_the_deletion(stack: Stack) -> None:
     with Script(stack) as aws:
         state = now(stack, aws, "UPDATE_COMPLETE", KeepData="yes")
         aws.holds("FileSystem")
@@ -144,7 +144,7 @@ def test_who_changes_the_mind_after_an_interrupted_keep_data_does_not_pay_for_wh
         assert not destroy(stack, state)
 
 
-def test_where_data_stays_in_any_case_the_bucket_is_not_emptied_and_that_is_told(stack: Stack) -> None:
+def test_a_bucket_that_is_kept_in_any_case_is_not_emptied_and_is_reported(stack: Stack) -> None:
     with Script(stack) as aws:
         state = now(stack, aws, "DELETE_FAILED", KeepData="yes")
         deleted(aws, "DELETE_FAILED")
@@ -155,7 +155,7 @@ def test_a_deletion_under_way_is_followed_and_not_begun_again(stack: Stack) -> N
     with Script(stack) as aws:
         state = now(stack, aws, "DELETE_IN_PROGRESS")
         aws.stack_is("DELETE_COMPLETE")
-        aws.tells(DELETING)
+        aws.reports(DELETING)
         assert not destroy(stack, state)
         aws.stack_is("DELETE_IN_PROGRESS")
         late = message(lambda: destroy(stack, stack.find() or state, keep_data=True))
@@ -166,7 +166,7 @@ def test_a_creation_under_way_is_waited_for(stack: Stack, progress: list[str]) -
     with Script(stack) as aws:
         state = now(stack, aws, "CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_FAILED")
-        aws.tells(START)
+        aws.reports(START)
         aws.holds("Vpc")
         deleted(aws, "CREATE_FAILED")
         destroy(stack, state)
@@ -181,22 +181,22 @@ def test_a_deletion_that_is_blocked_says_by_what(stack: Stack, monkeypatch: pyte
         aws.holds("Vpc")
         aws.takes("update_termination_protection", EnableTerminationProtection=False)
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells(START)
+        aws.reports(START)
         aws.takes("delete_stack")
         aws.stack_is("DELETE_FAILED")
-        aws.tells(DELETING, ("Vpc", "DELETE_FAILED", reason))
+        aws.reports(DELETING, ("Vpc", "DELETE_FAILED", reason))
         aws.holds("Vpc")
-        said = message(lambda: destroy(stack, state))
-    assert reason in said
-    assert said.endswith("remove the cause and run `pdj aws destroy` again\n  load balancer web: delete it")
+        text = message(lambda: destroy(stack, state))
+    assert reason in text
+    assert text.endswith("remove the cause and run `pdj aws destroy` again\n  load balancer web: delete it")
 
 
-def test_a_session_that_expires_while_waiting_says_how_to_go_on(stack: Stack) -> None:
+def test_a_session_that_expires_while_waiting_says_how_to_resume(stack: Stack) -> None:
     with Script(stack) as aws:
         state = now(stack, aws, "DELETE_IN_PROGRESS")
         aws.stack_is("DELETE_IN_PROGRESS")
-        aws.tells(DELETING)
-        aws.refuses("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
-        said = message(lambda: destroy(stack, state))
-    assert said.startswith("the AWS session has expired; sign in again")
-    assert said.endswith("then run the same command to resume")
+        aws.reports(DELETING)
+        aws.rejects("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
+        text = message(lambda: destroy(stack, state))
+    assert text.startswith("the AWS session has expired; sign in again")
+    assert text.endswith("then run the same command to resume")

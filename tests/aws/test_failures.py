@@ -31,32 +31,32 @@ def test_no_credentials(stack: Stack, configured: Configured, monkeypatch: pytes
 
 
 def test_a_profile_that_does_not_exist() -> None:
-    said = message(lambda: Aws("us-west-2", profile="work").account())
-    assert "work" in said
-    assert "aws configure list-profiles" in said
+    text = message(lambda: Aws("us-west-2", profile="work").account())
+    assert "work" in text
+    assert "aws configure list-profiles" in text
 
 
 @pytest.mark.parametrize("code", ["ExpiredToken", "ExpiredTokenException", "RequestExpired"])
 def test_an_expired_token(stack: Stack, configured: Configured, code: str) -> None:
     with Script(stack) as aws:
-        aws.refuses("describe_stacks", code, "The security token included in the request is expired")
-        said = message(lambda: up(stack, configured()))
-    assert said.startswith("the AWS session has expired; sign in again")
-    assert said.endswith("run the same command to resume")
+        aws.rejects("describe_stacks", code, "The security token included in the request is expired")
+        text = message(lambda: up(stack, configured()))
+    assert text.startswith("the AWS session has expired; sign in again")
+    assert text.endswith("run the same command to resume")
 
 
 def test_wrong_credentials(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.refuses("describe_stacks", "InvalidClientTokenId", "The security token is invalid.")
+        aws.rejects("describe_stacks", "InvalidClientTokenId", "The security token is invalid.")
         assert "AWS does not accept these credentials" in message(lambda: up(stack, configured()))
 
 
 def test_missing_rights_point_to_policy(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.refuses("describe_stacks", "AccessDenied", "User me is not authorized")
-        said = message(lambda: up(stack, configured()))
-    assert "cloudformation:describe_stacks" in said
-    assert "`pdj aws policy` prints the required permissions" in said
+        aws.rejects("describe_stacks", "AccessDenied", "User me is not authorized")
+        text = message(lambda: up(stack, configured()))
+    assert "cloudformation:describe_stacks" in text
+    assert "`pdj aws policy` prints the required permissions" in text
 
 
 def test_a_quota_of_stacks_is_reached(stack: Stack, configured: Configured) -> None:
@@ -64,13 +64,13 @@ def test_a_quota_of_stacks_is_reached(stack: Stack, configured: Configured) -> N
         aws.no_stack()
         aws.knows_zones_and_caller()
         aws.no_stack()
-        aws.refuses("create_stack", "LimitExceededException", "Limit for stack has been exceeded")
-        said = message(lambda: up(stack, configured()))
-    assert said.startswith("an AWS quota is exhausted")
-    assert "Service Quotas" in said
+        aws.rejects("create_stack", "LimitExceededException", "Limit for stack has been exceeded")
+        text = message(lambda: up(stack, configured()))
+    assert text.startswith("an AWS quota is exhausted")
+    assert "Service Quotas" in text
 
 
-def test_the_first_failure_is_told_and_not_what_it_cancelled(
+def test_the_first_failure_is_reported_and_not_what_it_cancelled(
     stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     quota = "The maximum number of VPCs has been reached. (Service: Ec2, Status Code: 400)"
@@ -81,18 +81,18 @@ def test_the_first_failure_is_told_and_not_what_it_cancelled(
         aws.takes("create_stack", DisableRollback=True, EnableTerminationProtection=True)
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_IN_PROGRESS")
-        aws.tells(START, ("Vpc", "CREATE_IN_PROGRESS", ""))
+        aws.reports(START, ("Vpc", "CREATE_IN_PROGRESS", ""))
         aws.stack_is("CREATE_FAILED")
-        aws.tells(
+        aws.reports(
             ("Vpc", "CREATE_FAILED", quota),
             ("ClusterRole", "CREATE_FAILED", "Resource creation cancelled"),
             ("paddle-cluster", "CREATE_FAILED", "The following resource(s) failed to create: [Vpc, ClusterRole]."),
         )
-        said = message(lambda: up(stack, configured()))
-    assert said.startswith(
+        text = message(lambda: up(stack, configured()))
+    assert text.startswith(
         f"stack paddle-cluster is CREATE_FAILED: Vpc (AWS::X::Vpc): {quota}; request an increase under"
     )
-    assert "run `pdj aws up` again to resume" in said
+    assert "run `pdj aws up` again to resume" in text
     assert [line.split()[1:3] for line in progress] == [
         ["CREATE_IN_PROGRESS", "paddle-cluster"],
         ["CREATE_IN_PROGRESS", "Vpc"],
@@ -105,9 +105,9 @@ def test_the_first_failure_is_told_and_not_what_it_cancelled(
 def test_the_name_is_taken_by_another_stack(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_COMPLETE", tags=False)
-        said = message(lambda: up(stack, configured()))
+        text = message(lambda: up(stack, configured()))
     assert (
-        "a CloudFormation stack paddle-cluster exists that paddlejob did not create; choose another clusterName" in said
+        "a CloudFormation stack paddle-cluster exists that paddlejob did not create; choose another clusterName" in text
     )
 
 
@@ -116,7 +116,7 @@ def test_the_name_is_taken_between_looking_and_creating(stack: Stack, configured
         aws.no_stack()
         aws.knows_zones_and_caller()
         aws.no_stack()
-        aws.refuses("create_stack", "AlreadyExistsException", "Stack [paddle-cluster] already exists")
+        aws.rejects("create_stack", "AlreadyExistsException", "Stack [paddle-cluster] already exists")
         assert "choose another clusterName" in message(lambda: up(stack, configured()))
 
 
@@ -125,11 +125,11 @@ def test_the_name_is_taken_by_an_eks_cluster(stack: Stack, configured: Configure
         aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_FAILED")
-        aws.tells(START, ("Cluster", "CREATE_FAILED", "Cluster already exists with name: paddle-cluster"))
+        aws.reports(START, ("Cluster", "CREATE_FAILED", "Cluster already exists with name: paddle-cluster"))
         assert "choose another clusterName, or delete the resource" in message(lambda: up(stack, configured()))
 
 
-def test_an_sso_session_that_expires_is_told_in_the_same_way() -> None:
+def test_an_sso_session_that_expires_is_reported_in_the_same_way() -> None:
     def expired() -> None:
         with translate_errors("cloudformation:describe_stacks"):
             raise UnauthorizedSSOTokenError
@@ -137,9 +137,9 @@ def test_an_sso_session_that_expires_is_told_in_the_same_way() -> None:
     assert "run `aws sso login`, then the same command" in message(expired)
 
 
-def test_a_boto3_that_is_too_old_is_said_to_be() -> None:
-    said = message(lambda: Aws("us-west-2").call("eks", "describe_clouds"))
-    assert said == "boto3 is too old for eks:describe_clouds; run `pip install --upgrade 'paddlejob[aws]'`"
+def test_a_boto3_that_is_too_old_is_reported() -> None:
+    text = message(lambda: Aws("us-west-2").call("eks", "describe_clouds"))
+    assert text == "boto3 is too old for eks:describe_clouds; run `pip install --upgrade 'paddlejob[aws]'`"
 
 
 def test_a_role_is_the_administrator_with_its_path() -> None:
@@ -155,7 +155,7 @@ def test_a_role_is_the_administrator_with_its_path() -> None:
         assert aws.caller_arn() == "arn:aws:iam::123456789012:role/AWSReservedSSO_Admin_1"
 
 
-def test_the_root_user_is_told_that_eks_gives_it_no_access() -> None:
+def test_the_root_user_is_rejected_because_eks_gives_it_no_access() -> None:
     aws = Aws("us-west-2")
     with Stubber(aws.client("sts")) as sts:
         sts.add_response("get_caller_identity", {"Arn": "arn:aws:iam::123456789012:root"})

@@ -26,4 +26,4 @@ def test_the_help_of_a_verb_has_an_example_that_can_be_typed(verb: str) -> None:
     program, group, named, *arguments = shlex.split(line.removeprefix("Example: "))
     assert (program, group, named) == ("pdj", "aws", verb)
     command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
-    command.make_context(verb, arguments)  # refuses what it does not know
+    command.make_context(verb, arguments)  # rejects unknown options

@@ -16,7 +16,7 @@ from .aws_state import client, outputs
 
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
-GOES_ON = "CloudFormation continues with paddle-cluster; run the same command again to follow it"
+CONTINUES = "CloudFormation continues with paddle-cluster; run the same command again to follow it"
 STOPPED = "Interrupted; no CloudFormation operation is running on paddle-cluster. Run the same command again to resume."
 
 
@@ -45,10 +45,10 @@ FOLLOWING = "stack.stack.Stack._poll_with_retries"
 
 
 @pytest.mark.parametrize("function", ["stack.stack.Stack.follow", FOLLOWING])
-def test_once_the_creation_is_asked_for_it_goes_on_and_up_again_follows_it(
+def test_once_the_creation_is_requested_it_continues_and_up_again_follows_it(
     interrupted: Any, pdj: Pdj, function: str
 ) -> None:
-    assert GOES_ON in interrupted(function, "up").output
+    assert CONTINUES in interrupted(function, "up").output
     assert client("eks").list_clusters()["clusters"] == ["paddle-cluster"]
     assert "Cluster paddle-cluster is up. No changes needed." in pdj("up")
 
@@ -61,7 +61,7 @@ def test_before_anything_was_sent_nothing_is_at_work(interrupted: Any, function:
 
 def test_while_scale_waits_the_number_is_already_written_down(interrupted: Any, pdj: Pdj, tmp_path: Path) -> None:
     pdj("up")
-    assert GOES_ON in interrupted(FOLLOWING, "scale", "3").output
+    assert CONTINUES in interrupted(FOLLOWING, "scale", "3").output
     assert "\nworkerCount: 3\n" in (tmp_path / "cluster.yaml").read_text(), "else the next `up` would take it back"
     pdj("up")
     (group,) = client("eks").list_nodegroups(clusterName="paddle-cluster")["nodegroups"]
@@ -69,13 +69,13 @@ def test_while_scale_waits_the_number_is_already_written_down(interrupted: Any, 
     assert found["scalingConfig"]["desiredSize"] == 3
 
 
-def test_while_destroy_waits_the_deletion_goes_on(interrupted: Any, pdj: Pdj) -> None:
+def test_the_deletion_continues_when_destroy_is_interrupted(interrupted: Any, pdj: Pdj) -> None:
     pdj("up")
-    assert GOES_ON in interrupted(FOLLOWING, "destroy", "--yes").output
+    assert CONTINUES in interrupted(FOLLOWING, "destroy", "--yes").output
     assert "Nothing to destroy" in pdj("destroy")
 
 
-def test_while_the_bucket_is_emptied_the_cluster_stands(interrupted: Any, pdj: Pdj) -> None:
+def test_the_cluster_still_exists_while_the_bucket_is_emptied(interrupted: Any, pdj: Pdj) -> None:
     pdj("up")
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
     assert STOPPED in interrupted("stack.data._next_batch", "destroy", "--yes").output

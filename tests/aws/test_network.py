@@ -43,7 +43,7 @@ def test_a_name_is_not_even_looked_up(attempts: list[str]) -> None:
     assert taken(attempts) == ["socket.getaddrinfo sts.us-west-2.amazonaws.com"]
 
 
-def test_boto3_without_moto_is_stopped_and_told_although_botocore_swallows_it(attempts: list[str]) -> None:
+def test_boto3_without_moto_is_stopped_and_recorded_although_botocore_swallows_the_error(attempts: list[str]) -> None:
     once = boto3.session.Config(retries={"total_max_attempts": 1})
     with pytest.raises(EndpointConnectionError):
         boto3.client("sts", region_name="us-west-2", config=once).get_caller_identity()

@@ -83,14 +83,14 @@ def test_it_covers_what_each_resource_type_says_it_needs(configured: Configured)
     assert {action for action in asked_by_resource_types(configured()) if not matches(action, patterns)} == set()
 
 
-def test_it_covers_every_request_that_stands_in_the_source(configured: Configured) -> None:
+def test_it_covers_every_request_in_the_source(configured: Configured) -> None:
     patterns = allowed(policy(configured(), ACCOUNT, "s3://my-templates/prefix"))
     needed = in_source() - {FOR_EVERYONE}
     assert {"cloudformation:RollbackStack", "eks:DescribeClusterVersions", "s3:PutObject"} < needed
     assert {action for action in needed if not matches(action, patterns)} == set()
 
 
-def test_it_holds_nothing_that_nobody_needs(configured: Configured) -> None:
+def test_it_grants_no_permission_that_is_not_needed(configured: Configured) -> None:
     needed = asked_by_resource_types(configured()) | in_source() | ELSEWHERE
     for config in (configured(), configured(kmsKeyArn=f"arn:aws:kms:us-west-2:{ACCOUNT}:key/1")):
         unneeded = [pattern for pattern in allowed(policy(config, ACCOUNT)) if not any_matches(pattern, needed)]
@@ -116,8 +116,8 @@ def test_it_permits_every_request_of_a_whole_life_on_the_very_resource(
     document = policy(configured(kmsKeyArn=key), ACCOUNT, "s3://my-templates/prefix")
     assert {request.action for request in made} <= in_source()
     assert len(made) > 25
-    refused = {request for request in made if not permits(document, *request)}
-    assert {request for request in refused if request.action != FOR_EVERYONE} == set()
+    rejected = {request for request in made if not permits(document, *request)}
+    assert {request for request in rejected if request.action != FOR_EVERYONE} == set()
 
 
 def test_a_request_beside_the_cluster_is_not_permitted(configured: Configured) -> None:

@@ -19,48 +19,48 @@ START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
 Configured = Callable[..., ClusterConfig]
 
 
-def test_after_a_failure_up_goes_on_and_does_not_tell_the_old_failure_again(
+def test_after_a_failure_up_continues_and_does_not_report_the_old_failure_again(
     stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_FAILED")
         aws.knows_zones_and_caller()
         aws.stack_is("CREATE_FAILED")
-        aws.tells(START, ("Nodes", "CREATE_FAILED", "no capacity"))
+        aws.reports(START, ("Nodes", "CREATE_FAILED", "no capacity"))
         aws.takes("update_stack", DisableRollback=True)  # all that CloudFormation accepts in this state
         aws.stack_is("UPDATE_IN_PROGRESS")
         aws.stack_is("UPDATE_IN_PROGRESS")
-        aws.tells()
+        aws.reports()
         aws.stack_is("UPDATE_COMPLETE")
-        aws.tells(("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"), ("Nodes", "CREATE_COMPLETE", ""))
+        aws.reports(("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"), ("Nodes", "CREATE_COMPLETE", ""))
         state, changed = up(stack, configured())
     assert (state.status, changed) == ("UPDATE_COMPLETE", True)
     assert not any("no capacity" in line for line in progress)
 
 
-def test_a_stack_that_was_rolled_back_is_removed_and_made_anew(
+def test_a_stack_that_was_rolled_back_is_deleted_and_created_again(
     stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("ROLLBACK_COMPLETE")
         aws.takes("update_termination_protection", EnableTerminationProtection=False)
         aws.stack_is("ROLLBACK_COMPLETE")
-        aws.tells(START, ("paddle-cluster", "ROLLBACK_COMPLETE", ""))
+        aws.reports(START, ("paddle-cluster", "ROLLBACK_COMPLETE", ""))
         aws.takes("delete_stack")
         aws.stack_is("DELETE_COMPLETE")
-        aws.tells(("paddle-cluster", "DELETE_IN_PROGRESS", "User Initiated"))
+        aws.reports(("paddle-cluster", "DELETE_IN_PROGRESS", "User Initiated"))
         aws.knows_zones_and_caller()
         aws.no_stack()
         aws.takes("create_stack")
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells(START)
+        aws.reports(START)
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
     assert "is ROLLBACK_COMPLETE and empty: deleting it first" in progress[0]
 
 
-def test_rollback_is_asked_for_and_its_reason_told(stack: Stack, configured: Configured) -> None:
+def test_a_requested_rollback_reports_its_reason(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
         aws.no_stack()
         aws.knows_zones_and_caller()
@@ -68,16 +68,16 @@ def test_rollback_is_asked_for_and_its_reason_told(stack: Stack, configured: Con
         aws.takes("create_stack", DisableRollback=False)
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("ROLLBACK_COMPLETE")
-        aws.tells(
+        aws.reports(
             START,
             ("Nodes", "CREATE_FAILED", "Could not launch On-Demand Instances. InsufficientInstanceCapacity"),
             ("paddle-cluster", "ROLLBACK_IN_PROGRESS", "The following resource(s) failed to create: [Nodes]."),
             ("Vpc", "DELETE_COMPLETE", ""),
         )
-        said = message(lambda: up(stack, configured(), rollback=True))
-    assert "Nodes (AWS::X::Nodes): Could not launch" in said
-    assert "choose another workerInstanceType or zone" in said
-    assert "resources created so far remain" not in said
+        text = message(lambda: up(stack, configured(), rollback=True))
+    assert "Nodes (AWS::X::Nodes): Could not launch" in text
+    assert "choose another workerInstanceType or zone" in text
+    assert "resources created so far remain" not in text
 
 
 def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, configured: Configured) -> None:
@@ -85,28 +85,28 @@ def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, conf
         aws.stack_is("CREATE_COMPLETE")
         aws.knows_zones_and_caller()
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells(START)
+        aws.reports(START)
         aws.takes("update_stack", DisableRollback=False)
         aws.stack_is("UPDATE_IN_PROGRESS")
         aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-        aws.tells(
+        aws.reports(
             ("paddle-cluster", "UPDATE_IN_PROGRESS", "User Initiated"),
             ("Nodes", "UPDATE_FAILED", "Could not launch On-Demand Instances. InsufficientInstanceCapacity"),
         )
-        said = message(lambda: up(stack, configured()))
-    assert "Nodes (AWS::X::Nodes): Could not launch" in said
-    assert said.endswith("the update was rolled back; fix the cause and run the same command again")
+        text = message(lambda: up(stack, configured()))
+    assert "Nodes (AWS::X::Nodes): Could not launch" in text
+    assert text.endswith("the update was rolled back; fix the cause and run the same command again")
 
 
-def test_a_second_zone_for_nodes_is_announced_as_new_nodes(
+def test_a_second_zone_for_nodes_is_reported_as_new_nodes(
     stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_COMPLETE", NodesInEveryZone="no", InstanceType="m5.xlarge")
         aws.knows_the_caller()
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells()
-        aws.refuses("update_stack", "ValidationError", "No updates are to be performed.")
+        aws.reports()
+        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
         up(stack, configured(availabilityZones=["us-west-2a", "us-west-2b"]))
     assert progress == ["availabilityZones changed: creating new nodes, then deleting the old ones with their pods"]
 
@@ -118,34 +118,34 @@ def test_nodes_of_a_cluster_that_never_was_complete_cannot_be_exchanged_and_that
         aws.stack_is("CREATE_FAILED")
         aws.knows_zones_and_caller()
         aws.stack_is("CREATE_FAILED")
-        aws.tells(START)
+        aws.reports(START)
         aws.takes("update_stack", DisableRollback=True)
         aws.stack_is("UPDATE_IN_PROGRESS")
         aws.stack_is("UPDATE_FAILED")
-        refusal = "Replacement type updates not supported on stack with disable-rollback."
-        aws.tells(("paddle-cluster", "UPDATE_IN_PROGRESS", ""), ("Nodes", "UPDATE_FAILED", refusal))
-        said = message(lambda: up(stack, configured()))
-    assert "restore workerInstanceType, workerSpot and availabilityZones and run `pdj aws up`" in said
+        rejection = "Replacement type updates not supported on stack with disable-rollback."
+        aws.reports(("paddle-cluster", "UPDATE_IN_PROGRESS", ""), ("Nodes", "UPDATE_FAILED", rejection))
+        text = message(lambda: up(stack, configured()))
+    assert "restore workerInstanceType, workerSpot and availabilityZones and run `pdj aws up`" in text
 
 
-def test_a_session_that_expires_while_up_waits_says_how_to_go_on_and_the_next_up_does(
+def test_a_session_that_expires_while_up_waits_says_how_to_resume_and_the_next_up_does(
     stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
         aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_IN_PROGRESS")
-        aws.tells(START)
-        aws.refuses("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
-        said = message(lambda: up(stack, configured()))
-        assert "sign in again (with SSO: `aws sso login`), then run the same command to resume" in said
+        aws.reports(START)
+        aws.rejects("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
+        text = message(lambda: up(stack, configured()))
+        assert "sign in again (with SSO: `aws sso login`), then run the same command to resume" in text
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells(("paddle-cluster", "CREATE_COMPLETE", ""))
+        aws.reports(("paddle-cluster", "CREATE_COMPLETE", ""))
         aws.knows_zones_and_caller()
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells()
-        aws.refuses("update_stack", "ValidationError", "No updates are to be performed.")
+        aws.reports()
+        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
     assert "stack paddle-cluster is CREATE_IN_PROGRESS from an earlier run: following it" in progress
@@ -155,14 +155,14 @@ def test_an_update_whose_rollback_failed_is_finished_first(stack: Stack, configu
     with Script(stack) as aws:
         aws.stack_is("UPDATE_ROLLBACK_FAILED")
         aws.stack_is("UPDATE_ROLLBACK_FAILED")
-        aws.tells(START)
+        aws.reports(START)
         aws.takes("continue_update_rollback")
         aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-        aws.tells(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
+        aws.reports(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
         aws.knows_zones_and_caller()
         aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-        aws.tells()
-        aws.refuses("update_stack", "ValidationError", "No updates are to be performed.")
+        aws.reports()
+        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
         _, changed = up(stack, configured())
     assert not changed
 
@@ -177,10 +177,10 @@ def test_throttling_while_following_is_waited_out(stack: Stack, configured: Conf
     with Script(stack) as aws:
         aws.begins_to_create()
         aws.stack_is("CREATE_IN_PROGRESS")
-        aws.refuses("describe_stacks", "Throttling", "Rate exceeded")
-        aws.refuses("describe_stacks", "Throttling", "Rate exceeded")
+        aws.rejects("describe_stacks", "Throttling", "Rate exceeded")
+        aws.rejects("describe_stacks", "Throttling", "Rate exceeded")
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells(START)
+        aws.reports(START)
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
     assert sum("AWS throttled cloudformation:describe_stacks" in line for line in progress) == 1
@@ -188,11 +188,11 @@ def test_throttling_while_following_is_waited_out(stack: Stack, configured: Conf
 
 def test_throttling_elsewhere_is_an_error_that_says_to_try_again(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.refuses("describe_stacks", "Throttling", "Rate exceeded")
+        aws.rejects("describe_stacks", "Throttling", "Rate exceeded")
         assert "run the same command again in a minute" in message(lambda: up(stack, configured()))
 
 
-def test_the_network_is_gone_in_the_middle_and_the_next_up_goes_on(
+def test_after_a_network_failure_the_next_up_resumes(
     stack: Stack, configured: Configured, progress: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Script(stack) as aws:
@@ -200,21 +200,21 @@ def test_the_network_is_gone_in_the_middle_and_the_next_up_goes_on(
         aws.stack_is("CREATE_IN_PROGRESS")
         with monkeypatch.context() as patch:
             cut_after(patch, stack, "describe_stack_events")
-            said = message(lambda: up(stack, configured()))
-    assert "CloudFormation continues with paddle-cluster; run the same command again to follow it" in said
+            text = message(lambda: up(stack, configured()))
+    assert "CloudFormation continues with paddle-cluster; run the same command again to follow it" in text
     assert "no answer from AWS" in progress[0]
 
     again = Stack(Aws("us-west-2"), "paddle-cluster", progress.append, sleep=lambda _: None)
     with Script(again) as aws:
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_IN_PROGRESS")
-        aws.tells(START, ("Cluster", "CREATE_IN_PROGRESS", ""))
+        aws.reports(START, ("Cluster", "CREATE_IN_PROGRESS", ""))
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells(("Cluster", "CREATE_COMPLETE", ""), ("paddle-cluster", "CREATE_COMPLETE", ""))
+        aws.reports(("Cluster", "CREATE_COMPLETE", ""), ("paddle-cluster", "CREATE_COMPLETE", ""))
         aws.knows_zones_and_caller()
         aws.stack_is("CREATE_COMPLETE")
-        aws.tells()
-        aws.refuses("update_stack", "ValidationError", "No updates are to be performed.")
+        aws.reports()
+        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
         state, _ = up(again, configured())
     assert state.status == "CREATE_COMPLETE"
     assert any("CREATE_COMPLETE" in line and "Cluster" in line for line in progress)

@@ -85,7 +85,7 @@ def resources(config: ClusterConfig) -> dict[str, Any]:
     return dict(parsed["Resources"])
 
 
-def test_what_a_change_would_replace_is_refused_or_announced(configured: Callable[..., ClusterConfig]) -> None:
+def test_a_change_that_would_replace_a_resource_is_rejected_or_noted(configured: Callable[..., ClusterConfig]) -> None:
     """By the schemas of the resource types: each parameter in a property that is only set on creation."""
     found = {
         name

@@ -42,16 +42,16 @@ spec:
 
 
 def problems(pdj: Pdj, *arguments: str) -> str:
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         pdj("validate", *arguments)
-    return str(refused.value)
+    return str(rejected.value)
 
 
 def test_a_good_file_is_fine_and_its_price_is_listed(pdj: Pdj) -> None:
-    said = pdj("validate")
-    assert "cluster.yaml is valid" in said
-    assert "EKS control plane" in said
-    assert "approximate list prices of us-west-2, 20" in said
+    output = pdj("validate")
+    assert "cluster.yaml is valid" in output
+    assert "EKS control plane" in output
+    assert "approximate list prices of us-west-2, 20" in output
     assert "checked offline" in pdj("validate", "--offline")
 
 
@@ -126,10 +126,10 @@ def test_a_key_pair_a_kms_key_and_a_file_system_that_are_not_there(pdj: Pdj, tmp
     change(tmp_path, "# keyName: NAME", "keyName: mine")
     change(tmp_path, "# kmsKeyArn: arn:aws:kms:...", f"kmsKeyArn: {arn}")
     change(tmp_path, "# fileSystemId: fs-...", "fileSystemId: fs-2cbf7385")
-    said = problems(pdj)
-    assert "keyName: no key pair mine in us-west-2" in said
-    assert f"kmsKeyArn: no such key: {arn}" in said
-    assert "fileSystemId: no file system fs-2cbf7385" in said
+    output = problems(pdj)
+    assert "keyName: no key pair mine in us-west-2" in output
+    assert f"kmsKeyArn: no such key: {arn}" in output
+    assert "fileSystemId: no file system fs-2cbf7385" in output
 
 
 def test_a_key_that_is_disabled(pdj: Pdj, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_job_file_that_cannot_be_read(pdj: Pdj, tmp_path: Path) -> None:
     assert "nowhere.yaml: no such file" in problems(pdj, "--job", str(tmp_path / "nowhere.yaml"))
 
 
-def test_up_refuses_the_same_faults_before_it_makes_anything(pdj: Pdj, tmp_path: Path) -> None:
+def test_up_rejects_the_same_faults_before_it_creates_anything(pdj: Pdj, tmp_path: Path) -> None:
     change(tmp_path, "[us-west-2a]", "[us-west-2z]")
     with pytest.raises(BadInput, match="no zone us-west-2z in us-west-2"):
         pdj("up")

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.usefixtures("made", "initialised")
 
 
 def test_up_makes_all_that_the_document_made_by_hand(pdj: Pdj, made: Made, tmp_path: Path) -> None:
-    said = pdj("up")
-    assert "CREATE_COMPLETE" in said
-    assert "Idle cost: about $" in said
+    output = pdj("up")
+    assert "CREATE_COMPLETE" in output
+    assert "Idle cost: about $" in output
     assert cluster()["encryptionConfig"][0]["resources"] == ["secrets"]
     key = cluster()["encryptionConfig"][0]["provider"]["keyArn"]
     assert key in [known["KeyArn"] for known in client("kms").list_keys()["Keys"]]
@@ -91,7 +91,7 @@ def test_the_template_can_go_by_a_bucket_of_the_users(pdj: Pdj, tmp_path: Path) 
     assert cluster()["name"] == "paddle-cluster"
 
 
-def test_an_address_in_s3_that_cannot_be_used_is_refused_before_anything_is_made(pdj: Pdj) -> None:
+def test_an_s3_address_that_cannot_be_used_is_rejected_before_anything_is_created(pdj: Pdj) -> None:
     with pytest.raises(BadInput, match="use s3://BUCKET/PREFIX"):
         pdj("up", "--s3-uri", "my-templates")
     with pytest.raises(
@@ -143,7 +143,7 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
     with pytest.raises(NotPossible, match="has no file system yet"):
         pdj("storage")
     pdj("up")
-    said = pdj("storage")
+    output = pdj("storage")
     server = f"{outputs()['FileSystemId']}.efs.us-west-2.amazonaws.com"
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
     assert volume["metadata"] == {"name": "efsvol"}
@@ -153,8 +153,8 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
     assert claim["spec"]["storageClassName"] == ""
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
     options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
-    assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in said
-    assert "Stored data costs about $0.30 per GiB-month" in said
+    assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in output
+    assert "Stored data costs about $0.30 per GiB-month" in output
     assert facts("storage") == {
         "fileSystem": outputs()["FileSystemId"],
         "server": server,

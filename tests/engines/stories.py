@@ -123,7 +123,7 @@ async def a_server_that_exits_restarts_the_job(stage: Stage) -> None:
     await stage.until(phase="Running", restarts=1)
 
 
-async def suspending_removes_the_pods_and_resuming_starts_anew(stage: Stage) -> None:
+async def suspending_removes_the_pods_and_resuming_starts_them_again(stage: Stage) -> None:
     await stage.submit(workers=2)
     await stage.until(phase="Running")
     await stage.change(suspend=True)
@@ -199,7 +199,7 @@ STORIES: tuple[Story, ...] = (
     a_job_that_keeps_failing_fails_and_says_why,
     a_command_that_does_not_exist_fails_the_job_at_once,
     a_server_that_exits_restarts_the_job,
-    suspending_removes_the_pods_and_resuming_starts_anew,
+    suspending_removes_the_pods_and_resuming_starts_them_again,
     an_elastic_job_is_scaled_while_it_runs,
     scaling_down_to_a_worker_that_is_done_is_no_success_while_others_train,
     a_job_past_its_deadline_fails_and_nothing_of_it_runs,

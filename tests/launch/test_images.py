@@ -51,7 +51,7 @@ def test_missing_data_is_reported_in_one_line(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"SPLIT_COUNT": "0"}, "SPLIT_COUNT: 0 is not valid; set it to a whole number, 1 or more"),
         ({"SPLIT_COUNT": ""}, "SPLIT_COUNT: not set; set it in the Job's env"),
@@ -60,11 +60,11 @@ def test_missing_data_is_reported_in_one_line(tmp_path: Path):
         ({"OUT_DIR": "/dev/null/job"}, "get_data: /dev/null/job: cannot write: [Errno 20] Not a directory"),
     ],
 )
-def test_an_error_is_one_line_and_leaves_no_files(given: dict[str, str], said: str, tmp_path: Path):
+def test_an_error_is_one_line_and_leaves_no_files(given: dict[str, str], expected: str, tmp_path: Path):
     with stage(tmp_path) as on:
         made = get_data(on, 2, 100, **given)
         assert made.returncode == 1
-        assert said in made.stderr
+        assert expected in made.stderr
         assert len(made.stderr.splitlines()) == 1
         assert [path for path in on.volume.rglob("*") if path.is_file()] == []
 

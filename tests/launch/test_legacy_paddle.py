@@ -135,13 +135,13 @@ def test_a_new_pod_does_not_join_a_group_that_is_about_to_end(cluster: Cluster):
 
 
 @pytest.mark.parametrize(
-    ("happens", "statuses", "said"),
+    ("happens", "statuses", "expected"),
     [
         ("the pod is stopped", [75, 75, 143], "received SIGTERM before training started"),
         ("another pod dies", [75, -9, 75], "is lost; training cannot continue without it"),
     ],
 )
-def test_a_pod_that_is_copying_its_data_stops_early(happens: str, statuses: list[int], said: str, tmp_path: Path):
+def test_a_pod_that_is_copying_its_data_stops_early(happens: str, statuses: list[int], expected: str, tmp_path: Path):
     with stage(tmp_path) as on:
         cluster = Cluster(on, tmp_path)
         data = on.job / "2" / "data"
@@ -154,7 +154,7 @@ def test_a_pod_that_is_copying_its_data_stops_early(happens: str, statuses: list
         else:
             pods[2].process.send_signal(signal.SIGTERM)
         assert [pod.wait() for pod in pods] == statuses
-        assert said in pods[2].text
+        assert expected in pods[2].text
         assert not cluster.trains(2)
 
 
@@ -163,8 +163,8 @@ def test_a_server_port_in_use_is_reported(rank: int, tmp_path: Path):
     with stage(tmp_path) as on, socket.create_server((on.addresses[rank], 7167)):
         cluster = Cluster(on, tmp_path).start(JOB_WAIT_SECONDS="2")
         assert [pod.wait() for pod in cluster.pods] == [2, 2, 2]
-        said = f"did not form a group within 2 s: port 7167 of this pod ({on.addresses[rank]}) is in use"
-        assert said in cluster.pods[rank].text
+        expected = f"did not form a group within 2 s: port 7167 of this pod ({on.addresses[rank]}) is in use"
+        assert expected in cluster.pods[rank].text
 
 
 def test_training_starts_once_a_port_in_use_is_free(tmp_path: Path):

@@ -19,10 +19,10 @@ def test_three_trainers_read_each_part_once_and_the_model_learns(tmp_path: Path)
         get_data(on, 3, SAMPLES).check_returncode()
         pods = on.start([str(START_SH)], {"NUM_PASSES": "10"})
         statuses = [pod.wait() for pod in pods]
-        said = "\n".join(pod.text for pod in pods)
-        assert statuses == [0, 0, 0], said
+        output = "\n".join(pod.text for pod in pods)
+        assert statuses == [0, 0, 0], output
         assert _tree(on.job) >= DOCUMENT_TREE
-        assert [_read_by(pod) for pod in pods] == [[(0, 0, 999)], [(1, 1000, 1999)], [(2, 2000, 2999)]], said
+        assert [_read_by(pod) for pod in pods] == [[(0, 0, 999)], [(1, 1000, 1999)], [(2, 2000, 2999)]], output
         accuracies = _numbers(on, "accuracy")
         assert len(accuracies) == 10
         assert accuracies[-1] > 0.75, accuracies

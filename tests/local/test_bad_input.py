@@ -13,7 +13,7 @@ from tests.support.pdj import Pdj
 DOCUMENTS = Path(__file__).parents[2] / "deploy" / "examples"
 
 
-def refused(pdj: Pdj, *arguments: str, code: int = 2) -> str:
+def rejected(pdj: Pdj, *arguments: str, code: int = 2) -> str:
     done = pdj("run", *arguments)
     assert done.returncode == code, done
     assert "Traceback" not in done.stderr
@@ -24,35 +24,35 @@ def refused(pdj: Pdj, *arguments: str, code: int = 2) -> str:
 
 
 def test_a_missing_file(pdj: Pdj):
-    assert "absent.yaml: no such file" in refused(pdj, "absent.yaml")
+    assert "absent.yaml: no such file" in rejected(pdj, "absent.yaml")
 
 
 def test_a_directory(pdj: Pdj):
-    assert "is a directory" in refused(pdj, str(pdj.folder))
+    assert "is a directory" in rejected(pdj, str(pdj.folder))
 
 
 def test_yaml_that_does_not_parse_is_shown_by_line_and_column(pdj: Pdj):
     (pdj.folder / "bad.yaml").write_text("kind: PaddleJob\nspec: [1, 2\nx: y\n")
-    assert "bad.yaml:3:2: invalid YAML" in refused(pdj, "bad.yaml")
+    assert "bad.yaml:3:2: invalid YAML" in rejected(pdj, "bad.yaml")
 
 
 def test_a_file_without_a_job(pdj: Pdj):
     (pdj.folder / "pod.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
-    assert "contains no PaddleJob" in refused(pdj, "pod.yaml")
+    assert "contains no PaddleJob" in rejected(pdj, "pod.yaml")
 
 
 def test_every_fault_of_a_job_at_once(pdj: Pdj):
     file = Path(pdj.write(command=["true"], cleanPodPolicy="Sometimes"))
     file.write_text(file.read_text().replace("image: program", "imag: program"))
-    told = refused(pdj, str(file))
-    assert "spec.cleanPodPolicy" in told
-    assert 'did you mean "image"?' in told
+    output = rejected(pdj, str(file))
+    assert "spec.cleanPodPolicy" in output
+    assert 'did you mean "image"?' in output
 
 
 def test_two_jobs_of_one_name_in_a_file(pdj: Pdj):
     file = Path(pdj.write(command=["true"]))
     file.write_text(f"{file.read_text()}---\n{file.read_text()}")
-    assert "two jobs are named job" in refused(pdj, str(file))
+    assert "two jobs are named job" in rejected(pdj, str(file))
 
 
 def test_the_launcher_with_servers_is_noted_before_the_job_hangs(pdj: Pdj):
@@ -72,47 +72,47 @@ def test_several_jobs_in_a_file_all_run(pdj: Pdj):
 
 
 def test_an_image_without_a_command(pdj: Pdj):
-    assert "has no command" in refused(pdj, pdj.write(), code=1)
+    assert "has no command" in rejected(pdj, pdj.write(), code=1)
 
 
 def test_a_volume_option_that_names_no_directory(pdj: Pdj):
-    told = refused(pdj, "--volume", "claim=/no/such/place", pdj.write(command=["true"]))
-    assert "/no/such/place is not a directory" in told
+    output = rejected(pdj, "--volume", "claim=/no/such/place", pdj.write(command=["true"]))
+    assert "/no/such/place is not a directory" in output
 
 
 def test_a_volume_option_that_no_job_has(pdj: Pdj):
     pod = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "efsvol"}}]}
-    told = refused(pdj, "--volume", f"efsvl={pdj.folder}", pdj.write(command=["true"], pod=pod))
-    assert "--volume efsvl: no volume claim has this name; the job has: efsvol" in told
+    output = rejected(pdj, "--volume", f"efsvl={pdj.folder}", pdj.write(command=["true"], pod=pod))
+    assert "--volume efsvl: no volume claim has this name; the job has: efsvol" in output
 
 
 def test_an_image_option_that_no_container_has(pdj: Pdj):
-    told = refused(pdj, "--image", f"other={pdj.folder}", pdj.write(command=["true"]))
-    assert "--image other: no container uses this image; the job has: program" in told
+    output = rejected(pdj, "--image", f"other={pdj.folder}", pdj.write(command=["true"]))
+    assert "--image other: no container uses this image; the job has: program" in output
 
 
 def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pdj):
     file = pdj.write(command=["true"], container={"resources": {"requests": {"cpu": "5000"}}})
-    told = refused(pdj, file, code=1)
-    assert "insufficient cpu: the job requests 5000" in told
-    assert "--overcommit" in told
+    output = rejected(pdj, file, code=1)
+    assert "insufficient cpu: the job requests 5000" in output
+    assert "--overcommit" in output
     assert pdj("run", "--overcommit", file).returncode == 0
 
 
 @pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason="this machine has GPUs")
-def test_a_job_for_gpus_is_refused_where_there_are_none_and_the_flag_is_named(pdj: Pdj):
-    told = refused(pdj, str(DOCUMENTS / "wide_and_deep_gpu.yaml"), code=1)
-    assert "insufficient nvidia.com/gpu: the job requests 4 and this machine has none" in told
-    assert "accelerator=nvidia-tesla-p100" in told
-    assert "--cpu" in told
+def test_a_job_for_gpus_is_rejected_where_there_are_none_and_the_flag_is_named(pdj: Pdj):
+    output = rejected(pdj, str(DOCUMENTS / "wide_and_deep_gpu.yaml"), code=1)
+    assert "insufficient nvidia.com/gpu: the job requests 4 and this machine has none" in output
+    assert "accelerator=nvidia-tesla-p100" in output
+    assert "--cpu" in output
 
 
 def test_a_python_without_paddle(pdj: Pdj):
     base = str(Path(sys.base_prefix) / "bin" / "python3")
     if subprocess.run([base, "-c", "import paddle"], capture_output=True).returncode == 0:
         pytest.skip("the base Python has paddle too")
-    told = refused(pdj, "--python", base, str(DOCUMENTS / "wide_and_deep.yaml"), code=1)
-    assert "PaddlePaddle is not installed" in told
+    output = rejected(pdj, "--python", base, str(DOCUMENTS / "wide_and_deep.yaml"), code=1)
+    assert "PaddlePaddle is not installed" in output
 
 
 def test_a_job_that_is_not_there(pdj: Pdj):
@@ -156,7 +156,7 @@ def test_a_namespace_that_leads_out_of_the_store_removes_nothing(pdj: Pdj):
     for namespace in ("../..", OUTSIDE + str(pdj.folder)):
         file = Path(pdj.write("project", command=["true"]))
         file.write_text(file.read_text().replace("name: project", f"name: project\n  namespace: {namespace}", 1))
-        assert "metadata.namespace" in refused(pdj, str(file))
+        assert "metadata.namespace" in rejected(pdj, str(file))
         assert "metadata.namespace" in pdj("validate", str(file)).stderr
     assert thesis.read_text() == "three years of work"
 
@@ -173,7 +173,7 @@ def test_a_bad_namespace_on_the_command_line_is_one_message(pdj: Pdj, verb: str)
 
 
 @pytest.mark.parametrize("verb", ["get", "delete"])
-def test_a_job_name_that_leads_out_of_the_store_is_refused(pdj: Pdj, verb: str):
+def test_a_job_name_that_leads_out_of_the_store_is_rejected(pdj: Pdj, verb: str):
     thesis = precious(pdj)
     done = pdj(verb, "../../../project")
     assert done.returncode == 2, done
@@ -192,9 +192,9 @@ def test_no_name_in_a_template_leads_out_of_the_directories_of_a_job(pdj: Pdj):
     for what, volume in volumes.items():
         file = Path(pdj.write("job", command=["true"], pod={"volumes": [volume]}))
         file.write_text(f"{file.read_text()}---\n{config}")
-        assert "volume" in refused(pdj, str(file), code=1), what
+        assert "volume" in rejected(pdj, str(file), code=1), what
     file = pdj.write("job", command=["true"], container={"name": "../../../../evil"})
-    assert "container" in refused(pdj, file, code=1)
+    assert "container" in rejected(pdj, file, code=1)
     assert not list(pdj.folder.rglob("evil*"))
 
 

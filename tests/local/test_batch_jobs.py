@@ -45,8 +45,8 @@ def test_the_two_jobs_of_document_004_share_a_directory_that_the_user_names(pdj:
     hasty = yaml.safe_load((JOBS / "hostpath-cluster-job.yaml").read_text())
     hasty["spec"]["backoffLimit"] = 0
     (pdj.folder / "hasty.yaml").write_text(yaml.safe_dump(hasty))
-    refused = pdj("run", *mfs, "hasty.yaml")
-    assert refused.returncode != 0
+    rejected = pdj("run", *mfs, "hasty.yaml")
+    assert rejected.returncode != 0
     why = pdj("why", "paddle-cluster-job").stdout
     assert "recommendation" in why
     assert "quick_start" in why, "what is there is listed"

@@ -37,7 +37,7 @@ def test_a_claim_is_really_at_its_mount_path_and_is_kept_for_the_next_job(pdj: P
 
 
 @needs_namespaces
-def test_the_user_names_what_a_claim_stands_for(pdj: Pdj):
+def test_the_user_maps_a_claim_to_a_directory(pdj: Pdj):
     (pdj.folder / "data" / "wide_and_deep").mkdir(parents=True)
     (pdj.folder / "data" / "wide_and_deep" / "train.py").write_text("print('trained')")
     claim = {"persistentVolumeClaim": {"claimName": "nfs-pvc"}}
@@ -66,7 +66,7 @@ def test_a_read_only_mount_cannot_be_written(pdj: Pdj):
 
 
 @needs_namespaces
-def test_a_host_path_that_is_not_there_has_a_stand_in_and_that_is_said(pdj: Pdj):
+def test_a_missing_host_path_is_replaced_by_a_local_directory_and_noted(pdj: Pdj):
     absent = {"hostPath": {"path": "/no/such/place"}}
     done = pdj("run", pdj.write(**mounting("/data", absent, "touch /data/x")))
     assert done.returncode == 0, done.stderr
@@ -97,7 +97,7 @@ def test_config_maps_and_secrets_of_the_same_file_are_files_and_variables(pdj: P
     assert "not used on a single machine: PodGroup job" in done.stderr
 
 
-def test_an_image_stands_for_a_directory_that_the_user_names(pdj: Pdj):
+def test_the_user_maps_an_image_to_a_directory(pdj: Pdj):
     code = pdj.folder / "my code"
     code.mkdir()
     (code / "train.py").write_text("import os; print(os.getcwd())")
@@ -149,14 +149,14 @@ def test_by_service_pods_find_each_other_by_name(pdj: Pdj):
     assert own == "job-worker-0.default.svc"
 
 
-def test_without_namespaces_names_become_addresses_and_mounts_are_refused(pdj: Pdj):
+def test_without_namespaces_names_become_addresses_and_mounts_are_rejected(pdj: Pdj):
     pdj.environment["PADDLEJOB_NAMESPACES"] = "0"
     done = pdj("run", pdj.write(command=["bash", "-c", "echo $POD_IP"], workers=2, intranet="Service"))
     assert done.returncode == 0, done.stderr
     assert pdj.log("job", "worker-0").startswith("127.")
-    refused = pdj("run", pdj.write("mounts", **mounting("/nas", {"emptyDir": {}}, "true")))
-    assert refused.returncode == 1
-    assert "mountPath /nas cannot be mounted" in refused.stderr
+    rejected = pdj("run", pdj.write("mounts", **mounting("/nas", {"emptyDir": {}}, "true")))
+    assert rejected.returncode == 1
+    assert "mountPath /nas cannot be mounted" in rejected.stderr
     allowed = pdj("run", pdj.write("shm", **mounting("/dev/shm", {"emptyDir": {"medium": "Memory"}}, "true")))
     assert allowed.returncode == 0, allowed.stderr
     assert "/dev/shm is shared with the machine" in allowed.stderr

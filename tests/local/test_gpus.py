@@ -98,7 +98,7 @@ def test_overcommit_shares_a_gpu_in_use_and_says_so(users: list[Pdj]):
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])
-def test_overcommit_without_any_gpu_is_refused(users: list[Pdj], visible: str):
+def test_overcommit_without_any_gpu_is_rejected(users: list[Pdj], visible: str):
     ann = users[0]
     ann.environment["CUDA_VISIBLE_DEVICES"] = visible
     done = ann("run", "--overcommit", asking(ann))

@@ -1,4 +1,4 @@
-"""docs/howto/own-program.md: what stands there is taken from the page, and trained."""
+"""The programs and commands in docs/howto/own-program.md, copied from the page and run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OUR_OWN = {contract.ENV_HOST_OPEN, contract.ENV_HOST_CLOSE}
 
 
 def copy_files(folder: Path) -> None:
-    """As a reader would, by the names that stand in their first lines."""
+    """Save the programs under the names in their first lines, as a reader would."""
     for block in re.findall(r"^```\w+\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
         named = re.match(r"# file: (\S+)\n", block)
         if named:
@@ -50,7 +50,7 @@ def losses(log: str) -> list[float]:
 
 
 @TRAINS
-def test_both_programs_learn_and_the_launcher_goes_on_from_the_checkpoint(pdj: Pdj):
+def test_both_programs_learn_and_the_launcher_resumes_from_the_checkpoint(pdj: Pdj):
     copy_files(pdj.folder)
     pdj.environment["OMP_NUM_THREADS"] = "1"
     done = pdj("run", "collective/job.yaml", "servers/job.yaml", timeout=LONG)
@@ -70,7 +70,7 @@ def test_both_programs_learn_and_the_launcher_goes_on_from_the_checkpoint(pdj: P
 
 
 @TRAINS
-def test_the_checkpoint_example_says_when_nothing_is_left_and_how_to_begin_anew(pdj: Pdj):
+def test_the_checkpoint_example_says_when_nothing_is_left_and_how_to_start_again(pdj: Pdj):
     pdj.environment |= {"STEPS": "10", "SAVE_EVERY": "5", "OUTPUT_DIR": str(pdj.folder / "out")}
     job = pdj.write("check", container={"image": "paddlejob/checkpoint:v1"})
     assert pdj("run", job, timeout=LONG).returncode == 0
@@ -79,11 +79,11 @@ def test_the_checkpoint_example_says_when_nothing_is_left_and_how_to_begin_anew(
     assert f"nothing left to train; empty {pdj.folder / 'out'} to start over" in pdj.log("check", "worker-0")
 
 
-def test_every_variable_that_a_program_is_told_stands_in_the_table():
+def test_every_variable_that_a_program_receives_is_in_the_table():
     table = set(re.findall(r"`([A-Z_]+)`", "".join(re.findall(r"^\| `.*$", PAGE.read_text(), re.MULTILINE))))
-    told = {value for name, value in vars(contract).items() if name.startswith("ENV_") and isinstance(value, str)}
-    assert told - OUR_OWN - table == set()
-    assert table - told == {"TRAINER", "PSERVER", "HETER_TRAINER"}
+    variables = {value for name, value in vars(contract).items() if name.startswith("ENV_") and isinstance(value, str)}
+    assert variables - OUR_OWN - table == set()
+    assert table - variables == {"TRAINER", "PSERVER", "HETER_TRAINER"}
 
 
 def test_the_mapping_of_images_is_one_that_we_read(tmp_path: Path):

@@ -52,7 +52,7 @@ def test_other_commands_see_a_detached_job_and_can_end_it(pdj: Pdj):
     assert pdj("get", "job").returncode == 2
 
 
-def test_a_name_that_runs_already_is_refused_and_the_running_job_is_left_alone(pdj: Pdj):
+def test_a_name_that_runs_already_is_rejected_and_the_running_job_is_left_alone(pdj: Pdj):
     file = pdj.write(command=FOREVER)
     pdj("run", "-d", file)
     pdj.until("job", phase="Running")
@@ -168,7 +168,7 @@ def test_a_log_of_a_gigabyte_costs_nothing(pdj: Pdj):
     log.unlink()
 
 
-def test_a_suspended_job_goes_on_when_resumed_and_an_elastic_one_is_scaled(pdj: Pdj):
+def test_a_suspended_job_continues_when_resumed_and_an_elastic_one_is_scaled(pdj: Pdj):
     pdj("run", "-d", pdj.write(command=FOREVER, workers=2, elastic=1))
     pdj.until("job", phase="Running")
     assert "suspended" in pdj("suspend", "job").stdout
@@ -216,7 +216,7 @@ def test_a_job_that_must_wait_for_another_says_so_and_starts_when_it_can(pdj: Pd
     pdj.until("second", phase="Completed")
 
 
-def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_goes_on(pdj: Pdj):
+def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_continues(pdj: Pdj):
     """In a mount namespace of its own, with a small disk for the state."""
     pdj.state.mkdir()
     file = pdj.write(command=["bash", "-c", "yes a line of a log; exit 1"], backoffLimit=0)
@@ -231,7 +231,7 @@ def test_a_full_disk_fails_the_job_with_that_reason_and_pdj_goes_on(pdj: Pdj):
     assert "the disk is full" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Free some space" in done.stdout
-    assert "job deleted" in done.stdout, "which makes room"
+    assert "job deleted" in done.stdout, "which frees the disk"
 
 
 def test_the_end_of_a_job_with_no_time_to_live_is_still_shown(pdj: Pdj):
@@ -255,7 +255,7 @@ def test_of_a_failed_job_nothing_is_counted_as_running(pdj: Pdj):
     assert row[:5] == ["job", "Failed", "PS", "0/1", "0/1"]
 
 
-def test_a_job_that_begins_anew_instead_of_going_on_is_noted(pdj: Pdj):
+def test_a_job_that_starts_again_instead_of_resuming_is_noted(pdj: Pdj):
     file = pdj.write(command=["sleep", "60"], pod={"terminationGracePeriodSeconds": 1})
     assert pdj("run", "-d", file).returncode == 0
     pdj.until("job", phase="Running")
@@ -269,6 +269,6 @@ def test_a_job_that_begins_anew_instead_of_going_on_is_noted(pdj: Pdj):
 def test_pods_in_one_directory_do_not_share_the_launchers_logs(pdj: Pdj):
     file = pdj.write(workers=2, command=["sh", "-c", "echo $PADDLE_LOG_DIR"])
     assert pdj("run", file).returncode == 0
-    places = {pdj.log("job", f"worker-{index}") for index in (0, 1)}
-    assert len(places) == 2
-    assert "\n" not in places
+    log_directories = {pdj.log("job", f"worker-{index}") for index in (0, 1)}
+    assert len(log_directories) == 2
+    assert "\n" not in log_directories

@@ -58,7 +58,7 @@ def disturb_start(model: Model, fault: str, name: str) -> None:
         case "fail init":
             model.change(name, node="node-1", phase=PodPhase.FAILED, init_failed=True, exit_code=1)
         case "stick":
-            model.place(name)
+            model.schedule(name)
             model.change(name, phase=PodPhase.PENDING, reason="ImagePullBackOff", scheduling_since=model.now - 601)
         case "delete":
             model.pods.pop(name)
@@ -67,8 +67,10 @@ def disturb_start(model: Model, fault: str, name: str) -> None:
             model.fits_nowhere(name)
 
 
-async def troubled_start(shape: dict, faults: list[tuple[str, str]], crashes: list[int]) -> tuple[Model, list[Status]]:
-    """A job to whose pods things happen while it starts, with crashes of the engine in between; then all is well."""
+async def start_with_faults(
+    shape: dict, faults: list[tuple[str, str]], crashes: list[int]
+) -> tuple[Model, list[Status]]:
+    """Start a job while its pods fail and its engine crashes, then let it recover."""
     model = Model(job(**shape))
     seen = [model.status]
     report = model.report
@@ -208,7 +210,7 @@ def test_counters_never_fall_and_a_finished_job_stays_finished(backend, shape, f
 @settings(max_examples=80, deadline=None)
 @given(shape=SHAPES, faults=BEFORE_START, crashes=CRASHES)
 def test_whatever_happens_before_training_begins_the_job_ends_up_running_or_failed(shape, faults, crashes):
-    model, _ = asyncio.run(troubled_start(shape, faults, crashes))
+    model, _ = asyncio.run(start_with_faults(shape, faults, crashes))
     assert model.status.phase in (Phase.RUNNING, Phase.FAILED)
     if model.status.phase is Phase.FAILED:
         assert model.status.reason == "BackoffLimitExceeded"
@@ -217,7 +219,7 @@ def test_whatever_happens_before_training_begins_the_job_ends_up_running_or_fail
 @settings(max_examples=80, deadline=None)
 @given(shape=SHAPES, faults=BEFORE_START, crashes=CRASHES)
 def test_before_training_begins_too_no_counter_falls_and_every_attempt_has_its_cause(shape, faults, crashes):
-    model, seen = asyncio.run(troubled_start(shape, faults, crashes))
+    model, seen = asyncio.run(start_with_faults(shape, faults, crashes))
     for before, after in pairwise(seen):
         for counter in COUNTERS:
             assert getattr(after, counter) >= getattr(before, counter)

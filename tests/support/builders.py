@@ -19,7 +19,7 @@ def template(**container: Any) -> dict[str, Any]:
 
 
 def document(name: str = "mnist", *, ps: int = 0, workers: int = 2, heter: int = 0, **spec: Any) -> dict[str, Any]:
-    """A job as it stands in a file."""
+    """A job as written in a file."""
     roles = {
         role: {"replicas": count, "template": template()}
         for role, count in (("ps", ps), ("worker", workers), ("heter", heter))
@@ -48,7 +48,7 @@ def having(job: PaddleJob, status: Status) -> PaddleJob:
 
 
 def pod(job: PaddleJob, role: str, index: int, phase: PodPhase = PodPhase.RUNNING, **more: Any) -> Pod:
-    """A pod of the job's current attempt, unless said otherwise."""
+    """A pod of the job's current attempt, unless stated otherwise."""
     name = f"{job.name}-{role}-{index}"
     made = Pod(
         name=name,

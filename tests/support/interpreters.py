@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def interpreter(path: Path) -> str:
-    """A Python that can be told from others by a variable."""
+    """A Python interpreter that identifies itself in the variable CHOSEN."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'#!/bin/sh\nCHOSEN={shlex.quote(path.name)} exec {sys.executable} "$@"\n')
     path.chmod(0o755)

@@ -36,7 +36,7 @@ class LocalModel(Model):
             self.change(pod.name, phase=PodPhase.FAILED, reason="DeadlineExceeded")
 
     def tick(self) -> None:
-        """The scheduler places all pods at once; then each waits, runs and ends like any other."""
+        """All pods are scheduled at once; then each waits, runs and ends like any other."""
         for pod in list(self.pods.values()):
             if pod.stopping and not pod.ended:
                 self.change(pod.name, phase=PodPhase.FAILED, exit_code=SIGTERM, reason="DeadlineExceeded")

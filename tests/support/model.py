@@ -181,12 +181,12 @@ class Model:
                 del self.pods[pod.name]
             elif not pod.address and not pod.reason:
                 number = int(pod.uid.rsplit("-", 1)[-1])
-                self.place(pod.name)
+                self.schedule(pod.name)
                 self.change(pod.name, address=f"10.1.0.{number}", phase=PodPhase.WAITING)
             elif pod.phase is PodPhase.WAITING and pod.attempt in self.environments:
                 self.change(pod.name, phase=PodPhase.RUNNING)
 
-    def place(self, name: str) -> None:
+    def schedule(self, name: str) -> None:
         """The scheduler finds a node for the pod."""
         self.change(name, node="node-1", scheduling_since=self.now, reason="", message="", nominated=False)
 

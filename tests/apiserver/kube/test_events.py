@@ -59,7 +59,7 @@ async def test_after_ten_minutes_it_is_a_new_event(client: Client, namespace: st
     assert [event["count"] for event in await events_about(client, namespace, "a")] == [1, 1]
 
 
-async def test_an_event_that_was_deleted_meanwhile_is_written_anew(client: Client, namespace: str) -> None:
+async def test_an_event_that_was_deleted_meanwhile_is_created_again(client: Client, namespace: str) -> None:
     recorder = EventRecorder(client, "paddlejob")
     it = await about(client, namespace)
     recorder.record(CONFIGMAPS, *it, reason="Waiting", message="x")

@@ -36,7 +36,7 @@ def test_other_objects_of_the_file_stay_and_the_result_is_a_job_that_validates(t
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("apiVersion: batch/v1\nkind: Job\nspec: {template: {spec: {containers: [{name: a}]}}}", "cannot be converted"),
         (
@@ -51,12 +51,14 @@ def test_other_objects_of_the_file_stay_and_the_result_is_a_job_that_validates(t
         ("", "is empty"),
     ],
 )
-def test_a_file_with_nothing_to_convert_is_refused_with_what_can_be(text: str, said: str, tmp_path: Path):
+def test_a_file_with_nothing_to_convert_is_rejected_and_the_error_says_what_can_be_converted(
+    text: str, expected: str, tmp_path: Path
+):
     result = tmp_path / "job.yaml"
     ran = pdj("convert", "-", "-o", str(result), stdin=text)
     assert ran.returncode == 2
     assert ran.stderr.startswith("pdj: standard input") or ran.stderr.startswith("pdj: -: ")
-    assert said in ran.stderr
+    assert expected in ran.stderr
     assert "Traceback" not in ran.stderr
     assert not result.exists()
 
@@ -97,7 +99,7 @@ def test_json_is_the_same_without_comments(tmp_path: Path):
     assert "valid (paddle-cluster-job)" in pdj("validate", str(tmp_path / "job.json")).stdout
 
 
-def test_a_job_that_would_break_a_rule_is_refused_with_the_rule_and_nothing_is_written(tmp_path: Path):
+def test_a_job_that_would_break_a_rule_is_rejected_with_the_rule_and_nothing_is_written(tmp_path: Path):
     job = yaml.safe_load((EXAMPLES / "paddle-cluster-job.yaml").read_text())
     job["metadata"]["name"] = "n" * 63
     job["spec"]["template"]["spec"]["unknown"] = 1

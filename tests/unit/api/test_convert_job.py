@@ -30,7 +30,7 @@ def test_the_documents_jobs_become_good_paddle_jobs_with_three_servers_and_three
     assert (job.spec.roles["ps"].replicas, job.spec.roles["worker"].replicas) == (3, 3)
 
 
-def test_what_a_job_needed_to_find_its_peers_is_gone_and_said():
+def test_settings_for_finding_peers_are_removed_and_noted():
     made = convert(example("paddle-cluster-job.yaml"))
     for role in ("ps", "worker"):
         pod = made.job["spec"][role]["template"]["spec"]
@@ -45,10 +45,10 @@ def test_what_a_job_needed_to_find_its_peers_is_gone_and_said():
         assert "restartPolicy" not in pod
         assert container["command"] == ["bin/bash", "-c", "/root/start.sh"]
         assert pod["volumes"] == [{"name": "efs", "persistentVolumeClaim": {"claimName": "efsvol"}}]
-    said = "\n".join(made.notes)
+    notes = "\n".join(made.notes)
     for name in ("CONF_PADDLE_NIC", "CONF_PADDLE_PORT ", "CONF_PADDLE_GRADIENT_NUM", "hostPorts", "backoffLimit"):
-        assert name in said
-    assert "JOB_PATH/JOB_NAME/<PADDLE_TRAINER_ID>/data" in said
+        assert name in notes
+    assert "JOB_PATH/JOB_NAME/<PADDLE_TRAINER_ID>/data" in notes
 
 
 def test_the_job_given_is_not_changed():
@@ -63,11 +63,11 @@ def test_limits_of_the_job_are_kept_and_what_has_no_counterpart_is_named():
     made = convert(given)
     spec = made.job["spec"]
     assert (spec["ttlSecondsAfterFinished"], spec["activeDeadlineSeconds"], spec["backoffLimit"]) == (60, 900, 6)
-    said = "\n".join(made.notes)
-    assert "spec.podFailurePolicy: is left out; an eviction or a lost node never counts" in said
-    assert "spec.completions: was 5; all 3 workers must succeed" in said
-    assert "spec.template.spec.subdomain: is left out" in said
-    assert "spec.completionMode: every PaddleJob gives its pods an index" in said
+    notes = "\n".join(made.notes)
+    assert "spec.podFailurePolicy: is left out; an eviction or a lost node never counts" in notes
+    assert "spec.completions: was 5; all 3 workers must succeed" in notes
+    assert "spec.template.spec.subdomain: is left out" in notes
+    assert "spec.completionMode: every PaddleJob gives its pods an index" in notes
 
 
 def test_a_job_on_the_nodes_network_stays_there():
@@ -100,7 +100,7 @@ def test_any_job_runs_as_workers_where_there_are_no_jobs(name: str):
     assert "ports" not in container, "on one machine no two pods may have the same host port"
 
 
-def test_a_job_with_all_that_a_job_can_have_is_a_good_paddle_job_and_each_loss_is_said():
+def test_a_job_with_every_field_becomes_a_valid_paddle_job_and_each_loss_is_noted():
     made = convert(yaml.safe_load(EVERYTHING.read_text()))
     assert faults(made.job) == []
     spec = made.job["spec"]
@@ -120,7 +120,7 @@ def test_a_job_with_all_that_a_job_can_have_is_a_good_paddle_job_and_each_loss_i
         assert trainer["env"][1]["valueFrom"] == {"secretKeyRef": {"name": "s", "key": "k"}}
         assert trainer["envFrom"] == [{"configMapRef": {"name": "more"}}]
         assert trainer["ports"] == [{"name": "health", "containerPort": 8080}, {"containerPort": 9090}]
-    said = "\n".join(made.notes)
+    notes = "\n".join(made.notes)
     for loss in (
         "spec.backoffLimitPerIndex: is left out", "spec.maxFailedIndexes: is left out", "spec.successPolicy: is left",
         "spec.podFailurePolicy: is left out", "spec.podReplacementPolicy: is left out", "spec.managedBy: is left out",
@@ -132,8 +132,8 @@ def test_a_job_with_all_that_a_job_can_have_is_a_good_paddle_job_and_each_loss_i
         "requests and limits count twice, and initContainers run in both", "metadata.ownerReferences: is left out",
         "`cleanPodPolicy: Never` keeps them",
     ):  # fmt: skip
-        assert loss in said, loss
-    assert "uid" not in said, "what the API server adds is no loss"
+        assert loss in notes, loss
+    assert "uid" not in notes, "what the API server adds is no loss"
 
 
 def test_a_job_that_was_paused_by_its_parallelism_is_suspended():
@@ -181,7 +181,7 @@ def test_a_job_of_another_shape_is_rejected_with_its_path(change: dict[str, Any]
         as_workers(given)
 
 
-def test_on_one_machine_a_job_that_would_start_no_pod_is_refused():
+def test_on_one_machine_a_job_that_would_start_no_pod_is_rejected():
     given = example("paddle-cluster-job.yaml")
     given["spec"]["parallelism"] = 0
     with pytest.raises(BadInput, match=r"spec\.parallelism: is 0, so no pod would start"):

@@ -62,7 +62,7 @@ def test_kubeflows_policies_become_ours_with_a_note_where_they_differ():
     )
     assert spec["schedulingPolicy"] == {"queue": "gpu", "minAvailable": 2}
     assert (spec["worker"]["requests"], spec["worker"]["limits"]) == (1, 4)
-    said = "\n".join(made.notes)
+    notes = "\n".join(made.notes)
     for name in (
         "cleanPodPolicy: Running",
         "scheduleTimeoutSeconds",
@@ -70,7 +70,7 @@ def test_kubeflows_policies_become_ours_with_a_note_where_they_differ():
         "maxRestarts",
         "elasticPolicy.metrics",
     ):
-        assert name in said
+        assert name in notes
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_cluster_needs_an_image_and_one_machine_does_not() -> None:
         ("python 'train", 'write ["bash", "-c", "python \'train"]'),
     ],
 )
-def test_a_command_in_one_string_is_shown_in_words(command: str, remedy: str) -> None:
+def test_a_command_in_one_string_is_shown_as_a_list(command: str, remedy: str) -> None:
     ((severity, fault),) = checked(command=[command])
     assert severity is Severity.WARNING
     assert fault.startswith(f"{CONTAINER}.command[0]: ")

@@ -111,7 +111,7 @@ def test_yaml_that_cannot_be_used_is_reported_with_its_remedy(text: str, message
     assert "\n" not in str(raised.value)
 
 
-def test_few_lines_that_stand_for_billions_of_values_are_rejected() -> None:
+def test_few_lines_that_expand_to_billions_of_values_are_rejected() -> None:
     lines = ["a0: &a0 [1, 2]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
     with pytest.raises(BadFile, match="more than 200000 values"):
         documents("\n".join(lines), "job.yaml")

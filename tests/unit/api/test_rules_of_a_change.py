@@ -60,7 +60,7 @@ def test_a_change_that_is_allowed(options: dict, path: str, value: object):
         ({}, "worker.replicas", 3, "spec.worker: replicas can be changed while the job runs only if"),
     ],
 )
-def test_a_change_that_is_refused_names_the_field(options: dict, path: str, value: object, where: str):
+def test_a_rejected_change_names_the_field(options: dict, path: str, value: object, where: str):
     (fault,) = change_faults(*changed(options, path, value))
     assert fault.startswith(where)
 

@@ -94,11 +94,11 @@ def test_a_job_without_a_name_is_a_fault_and_not_a_crash():
 
 
 @pytest.mark.parametrize("name", ["Mnist", "mnist_2", "-mnist", "mnist-", "a..b", ""])
-def test_a_name_that_kubernetes_would_refuse_is_a_fault(name: str):
+def test_a_name_that_kubernetes_would_reject_is_a_fault(name: str):
     assert any(fault.startswith("metadata.name: ") for fault in faults(document(name)))
 
 
-def test_metadata_accepts_what_the_api_server_adds_and_refuses_the_rest():
+def test_metadata_accepts_what_the_api_server_adds_and_rejects_the_rest():
     made = document()
     made["metadata"] |= {"uid": "1", "resourceVersion": "2", "generation": 3, "finalizers": [], "managedFields": []}
     made["metadata"] |= {"labels": {"a": "b"}, "annotations": {"c": "d"}, "ownerReferences": [], "selfLink": ""}

@@ -126,12 +126,12 @@ def test_dates_stay_text_and_lists_are_taken_apart():
 
 
 @pytest.mark.parametrize("text", ["", "---\n", "- a\n- b\n", "just text"])
-def test_what_is_no_object_is_said(text: str):
+def test_a_document_that_is_not_an_object_is_reported(text: str):
     with pytest.raises(BadInput):
         documents(text, "x")
 
 
-def test_a_quantity_that_is_none_is_said():
+def test_an_invalid_quantity_is_reported():
     job = document(workers=1)
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "4GB", "cpu": "2"}}
     assert [fault.partition("limits.")[2] for fault in faults(job)] == [
@@ -139,7 +139,7 @@ def test_a_quantity_that_is_none_is_said():
     ]
 
 
-def test_more_replicas_than_anyone_could_run_are_refused():
+def test_more_replicas_than_the_maximum_are_rejected():
     assert "more than 10000" in faults(document(workers=99999999999999999999))[0]
 
 

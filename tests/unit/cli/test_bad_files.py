@@ -29,27 +29,27 @@ def test_200_bad_files_get_one_message_each(
         path.write_bytes(content)
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        said = capfd.readouterr()
-        assert ended.value.code in (0, 2), (content, said.err)
+        output = capfd.readouterr()
+        assert ended.value.code in (0, 2), (content, output.err)
         if ended.value.code == 2:
             bad += 1
-            assert_one_message(said.err, str(path))
+            assert_one_message(output.err, str(path))
     assert bad >= WANTED
 
 
-def assert_one_message(said: str, name: str) -> None:
-    """Warnings may come first; every line of the message starts with the file, and none is said twice."""
-    lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
-    assert lines[0].startswith(f"pdj: {name}:"), said
-    assert all(line.startswith(f"{name}:") for line in lines[1:]), said
-    assert len(set(lines)) == len(lines), said
-    assert "Traceback" not in said
-    assert "bug in pdj" not in said
+def assert_one_message(output: str, name: str) -> None:
+    """Warnings may come first; every line of the message starts with the file, and none is repeated."""
+    lines = [line for line in output.splitlines() if not line.startswith("warning: ")]
+    assert lines[0].startswith(f"pdj: {name}:"), output
+    assert all(line.startswith(f"{name}:") for line in lines[1:]), output
+    assert len(set(lines)) == len(lines), output
+    assert "Traceback" not in output
+    assert "bug in pdj" not in output
 
 
-def test_the_commands_refuse_a_sample_of_them_and_start_nothing(tmp_path: Path) -> None:
-    refused = [content for content in islice(bad_files(SEED + 1), 60) if not runs(content, tmp_path)]
-    for number, content in enumerate(refused[:8]):
+def test_the_commands_reject_a_sample_of_them_and_start_nothing(tmp_path: Path) -> None:
+    rejected = [content for content in islice(bad_files(SEED + 1), 60) if not runs(content, tmp_path)]
+    for number, content in enumerate(rejected[:8]):
         path = tmp_path / f"{number}.yaml"
         path.write_bytes(content)
         for verb in ("validate", "run"):

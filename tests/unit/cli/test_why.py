@@ -46,7 +46,7 @@ def test_the_last_line_says_what_to_do_next(phase: str) -> None:
     assert " --cluster -n team`" in last
 
 
-def test_the_remedy_of_a_note_is_the_next_step_and_is_not_said_twice() -> None:
+def test_the_remedy_of_a_note_is_the_next_step_and_is_not_repeated() -> None:
     text = str(explain(view("Pending", "no operator is installed in this cluster; run `pdj install`")))
     assert text.splitlines() == [
         "mnist is pending: no operator is installed in this cluster",
@@ -58,11 +58,11 @@ def test_the_remedy_of_a_note_is_the_next_step_and_is_not_said_twice() -> None:
 def test_the_output_of_the_program_is_printed_once(pdj: Pdj) -> None:
     program = f"import sys; print('{OUTPUT}', file=sys.stderr); sys.exit(3)"
     pdj("run", pdj.write(command=["python", "-c", program], backoffLimit=0))
-    said = pdj("why", "job").stdout
-    assert said.count(OUTPUT) == 1, said
-    assert "Last lines of worker-0" in said
-    assert "Last output: " in said
-    assert said.splitlines()[-1].startswith("Next: read `pdj logs job --role worker --index 0`")
+    output = pdj("why", "job").stdout
+    assert output.count(OUTPUT) == 1, output
+    assert "Last lines of worker-0" in output
+    assert "Last output: " in output
+    assert output.splitlines()[-1].startswith("Next: read `pdj logs job --role worker --index 0`")
 
 
 def test_programs_can_read_the_explanation(pdj: Pdj) -> None:

@@ -51,7 +51,7 @@ def test_bad_input_reaches_main_as_one_error(lines: str, tmp_path: Path) -> None
     assert isinstance(ran.exception, BadInput)
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_says_how_to_resume(tmp_path: Path) -> None:
     read = threading.Event()
 
     class NeverDone(BaseHTTPRequestHandler):
@@ -79,8 +79,8 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     )
     assert read.wait(60)
     running.send_signal(signal.SIGINT)
-    said = running.communicate(timeout=30)[1]
+    output = running.communicate(timeout=30)[1]
     server.shutdown()
     assert running.returncode == 130
-    assert "run the same command again to resume" in said and "Traceback" not in said
+    assert "run the same command again to resume" in output and "Traceback" not in output
     assert list((tmp_path / "out").glob("[0-9]*")) == []

@@ -139,12 +139,12 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(here: str, there: str, 
     assert list((tmp_path / "out").glob("[0-9]*")) == []
 
 
-def test_a_name_node_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_an_unreachable_name_node_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotPossible, match=r"127\.0\.0\.1:9 does not respond"):
         split("webhdfs://127.0.0.1:9/train.txt", str(tmp_path / "out"), 2)
 
 
-def test_a_data_node_that_is_lost_is_said_and_the_run_goes_on_when_it_is_back(
+def test_a_lost_data_node_is_reported_and_the_run_resumes_when_it_is_back(
     hdfs: Hdfs, here: str, there: str, tmp_path: Path
 ) -> None:
     stage(here, f"{there}/in")

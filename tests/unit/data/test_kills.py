@@ -52,7 +52,7 @@ def wait_for_parts(running: subprocess.Popen[bytes], dest: Path, count: int) -> 
         time.sleep(0.005)
 
 
-def test_a_killed_split_goes_on_and_does_not_write_whole_parts_again(tmp_path: Path) -> None:
+def test_a_killed_split_resumes_and_does_not_write_whole_parts_again(tmp_path: Path) -> None:
     source, dest = make_lines(tmp_path / "train.txt", 32), tmp_path / "out"
     running = start_slow_split(source, dest)
     wait_for_parts(running, dest, 2)
@@ -114,7 +114,7 @@ def peak_memory(call: str) -> int:
     return int(ran.stdout) * 1024
 
 
-def test_a_full_disk_is_said_and_the_run_can_go_on(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_run_can_resume(tmp_path: Path) -> None:
     source, dest = make_lines(tmp_path / "train.txt", 4), tmp_path / "out"
 
     def limit() -> None:

@@ -52,7 +52,7 @@ def test_a_link_to_a_directory_above_has_no_end(tree: Path, tmp_path: Path) -> N
         stage(str(tree), str(tmp_path / "out"))
 
 
-def test_a_pipe_is_not_taken_for_an_empty_file(tree: Path, tmp_path: Path) -> None:
+def test_a_pipe_is_not_mistaken_for_an_empty_file(tree: Path, tmp_path: Path) -> None:
     os.mkfifo(tree / "pipe")
     for source in (tree / "pipe", tree):
         with pytest.raises(BadInput, match="pipe: is neither a file nor a directory"):
@@ -63,7 +63,7 @@ def test_a_pipe_is_not_taken_for_an_empty_file(tree: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("shut", "by", "says"), [("deep", "files", "permission denied (at"), ("a.txt", "lines", "a.txt: permission denied")]
 )
-def test_what_may_not_be_read_is_said_and_not_left_out(tree: Path, shut: str, by: str, says: str) -> None:
+def test_an_unreadable_file_is_reported_and_not_left_out(tree: Path, shut: str, by: str, says: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         open_to_all = Path(name)
         open_to_all.chmod(0o755)
@@ -127,7 +127,7 @@ def test_a_home_directory_and_dots_are_understood(tree: Path, tmp_path: Path, mo
 
 
 def in_namespace(script: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell script that may mount what nobody else sees."""
+    """Run a shell script in a mount namespace of its own."""
     unshare = shutil.which("unshare")
     may = unshare and subprocess.run([unshare, "-rm", "true"], capture_output=True, check=False).returncode == 0
     if not may:
@@ -135,7 +135,7 @@ def in_namespace(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["unshare", "-rm", "sh", "-ec", script], capture_output=True, text=True, check=False)
 
 
-def test_a_disk_that_fills_up_is_said_and_no_half_part_is_seen(tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_is_reported_and_no_half_part_is_seen(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_bytes(b"0123456\n" * 300_000)
     (tmp_path / "disk").mkdir()
     (tmp_path / "fill.py").write_text(
@@ -156,12 +156,12 @@ def test_a_disk_that_fills_up_is_said_and_no_half_part_is_seen(tmp_path: Path) -
     )
     here = f"cd {tmp_path}; mount -t tmpfs -o size=4m none disk; {sys.executable} fill.py"
     ran = in_namespace(here)
-    said, only_whole, after = ran.stdout.splitlines()
-    assert "NotPossible disk/out: No space left on device; free some space, then run the same command" in said
+    message, only_whole, after = ran.stdout.splitlines()
+    assert "NotPossible disk/out: No space left on device; free some space, then run the same command" in message
     assert (only_whole, after) == ("True", "300000"), ran.stderr
 
 
-def test_too_small_a_disk_is_said_before_anything_is_written(tmp_path: Path) -> None:
+def test_too_small_a_disk_is_reported_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_bytes(b"0123456\n" * 300_000)
     (tmp_path / "disk").mkdir()
     command = f"{sys.executable} -m paddlejob data split train.txt disk/out --parts 2"

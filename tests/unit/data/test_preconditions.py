@@ -1,4 +1,4 @@
-"""Bad input is refused in one sentence, and nothing is left behind."""
+"""Bad input is rejected in one sentence, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lines(tmp_path: Path) -> str:
     return str(tmp_path / "train.txt")
 
 
-def test_fewer_lines_than_parts_are_refused_and_nothing_is_made(lines: str, tmp_path: Path) -> None:
+def test_fewer_lines_than_parts_are_rejected_and_nothing_is_made(lines: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"has 3 lines, too few for 4 parts; .*--allow-empty"):
         split(lines, str(tmp_path / "out"), 4)
     assert not (tmp_path / "out").exists()
@@ -32,7 +32,7 @@ def test_an_empty_part_that_is_allowed_still_has_the_file_to_open(lines: str, tm
     assert made.records == 3
 
 
-def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+def test_an_empty_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(BadInput, match="has 0 lines"):
         split(str(tmp_path / "empty"), str(tmp_path / "out"), 1)
@@ -61,7 +61,7 @@ def test_a_source_that_cannot_be_used_says_why(tmp_path: Path, source: str, says
     assert not (tmp_path / "out").exists()
 
 
-def test_nonsense_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+def test_invalid_options_are_rejected_before_anything_is_read(tmp_path: Path) -> None:
     for options, says in (
         ({"parts": 0}, "parts: 0 is outside 1 to 100000"),
         ({"parts": 99_999_999_999}, "parts: 99999999999 is outside 1 to 100000"),
@@ -72,12 +72,12 @@ def test_nonsense_is_refused_before_anything_is_read(tmp_path: Path) -> None:
             split("/not/looked/at", str(tmp_path / "out"), **options)  # type: ignore[arg-type]
 
 
-def test_a_destination_inside_the_source_is_refused(lines: str, tmp_path: Path) -> None:
+def test_a_destination_inside_the_source_is_rejected(lines: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is inside the source"):
         split(str(tmp_path), str(tmp_path / "out"), 1)
 
 
-def test_a_destination_that_a_link_leads_into_the_source_is_refused(lines: str, tmp_path: Path) -> None:
+def test_a_destination_that_a_link_leads_into_the_source_is_rejected(lines: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     Path(lines).rename(tmp_path / "in/train.txt")
     (tmp_path / "link").symlink_to(tmp_path / "in")
@@ -90,7 +90,7 @@ def test_a_destination_that_a_link_leads_into_the_source_is_refused(lines: str, 
     assert [path.name for path in (tmp_path / "in").iterdir()] == ["train.txt"]
 
 
-def test_a_source_that_would_be_overwritten_by_its_own_parts_is_refused(lines: str, tmp_path: Path) -> None:
+def test_a_source_that_would_be_overwritten_by_its_own_parts_is_rejected(lines: str, tmp_path: Path) -> None:
     split(lines, str(tmp_path / "out"), 2)
     for source in ("out/0/data/train.txt", "out/*/data/*.txt"):
         with pytest.raises(BadInput, match=r"out: the source .*/out/0/data/train.txt would be overwritten"):
@@ -143,7 +143,7 @@ def test_a_file_where_a_part_is_to_be_is_named(lines: str, tmp_path: Path) -> No
         split(lines, str(tmp_path / "out"), 2)
 
 
-def test_the_same_file_plain_and_compressed_is_refused(lines: str, tmp_path: Path) -> None:
+def test_the_same_file_plain_and_compressed_is_rejected(lines: str, tmp_path: Path) -> None:
     (tmp_path / "train.txt.gz").write_bytes(gzip.compress(b"a\n"))
     with pytest.raises(BadInput, match="both plain and compressed"):
         split(str(tmp_path / "train*"), str(tmp_path / "out"), 1)

@@ -54,7 +54,7 @@ def test_many_at_once_end_well_or_say_that_another_is_there(source: str, tmp_pat
     assert b"".join((dest / f"{part}/data/train.txt").read_bytes() for part in range(5)) == LINES
 
 
-def test_a_lock_that_was_removed_meanwhile_is_not_taken_for_the_one(
+def test_a_lock_that_was_removed_meanwhile_is_not_mistaken_for_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, take, times = tmp_path / "work/lock", store_lock._flock, []
@@ -88,21 +88,21 @@ def test_where_there_are_no_locks_an_earlier_run_gives_way_to_a_later(source: st
     assert later[0].kept == (0,)
 
 
-def test_a_run_that_is_refused_does_not_disturb_the_one_that_is_there(source: str, memory: str) -> None:
-    refused: list[str] = []
+def test_a_rejected_run_does_not_disturb_the_running_one(source: str, memory: str) -> None:
+    rejected: list[str] = []
 
     def start_another(step: str, done: int, total: int | None) -> None:
-        if step == "writing" and done and not refused:
+        if step == "writing" and done and not rejected:
             with pytest.raises(BadInput, match="contains an unfinished split") as failed:
                 split(source, memory, 7)
-            refused.append(str(failed.value))
+            rejected.append(str(failed.value))
 
     made = split(source, memory, 3, progress=start_another)
-    assert refused and in_memory(memory, made) == LINES
+    assert rejected and in_memory(memory, made) == LINES
     assert not fsspec.filesystem("memory").exists(f"{memory}/.pdj-data")
 
 
-def test_staging_goes_on_after_a_kill_with_what_it_had_not_noted_yet(tmp_path: Path) -> None:
+def test_staging_continues_after_a_kill_with_what_it_had_not_recorded_yet(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(50):
         (tmp_path / f"in/{number:02}").write_bytes(LINES)
@@ -154,7 +154,7 @@ def test_notes_that_a_power_cut_has_spoilt_are_left_aside(source: str, tmp_path:
     assert split(source, str(tmp_path / "out"), 3).kept == (0,)
 
 
-def test_a_spoilt_record_of_a_staging_is_said(source: str, tmp_path: Path) -> None:
+def test_a_damaged_staging_record_is_reported(source: str, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here/.pdj-staged.json").write_text("[]")
     with pytest.raises(BadInput, match=r"its .pdj-staged.json is invalid; remove it"):

@@ -39,7 +39,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.stop()
 
 
-def test_a_failure_in_the_middle_shows_no_half_object_and_the_next_run_goes_on(s3: Any, tmp_path: Path) -> None:
+def test_a_failure_in_the_middle_shows_no_half_object_and_the_next_run_resumes(s3: Any, tmp_path: Path) -> None:
     def fail_in_the_second_part(step: str, done: int, total: int | None) -> None:
         if step == "writing" and total and done > total // 2:
             raise RuntimeError("power cut")
@@ -105,7 +105,7 @@ def test_no_bucket_is_made_and_none_is_an_error(s3: Any, tmp_path: Path) -> None
     assert s3.ls("") == ["bucket"]
 
 
-def test_missing_credentials_are_said(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_reported(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -76,7 +76,7 @@ def test_a_page_that_changes_between_two_answers_is_noticed(server: Server, tmp_
     assert list((tmp_path / "out").glob("[0-9]*")) == []
 
 
-def test_half_a_compressed_page_is_never_taken_for_all_of_it(server: Server, tmp_path: Path) -> None:
+def test_half_a_compressed_page_is_never_mistaken_for_all_of_it(server: Server, tmp_path: Path) -> None:
     server.content, server.ranges, server.breaks = gzip.compress(LINES), False, 100
     with pytest.raises(NotPossible):
         split(f"{server.url}/train.txt.gz", str(tmp_path / "out"), 2)
@@ -118,7 +118,7 @@ def test_a_download_may_take_longer_than_five_minutes() -> None:
         (500, NotPossible, "request failed: 500"),
     ],
 )
-def test_what_the_server_says_is_said(
+def test_the_error_of_the_server_is_reported(
     server: Server, tmp_path: Path, status: int, error: type[Exception], says: str
 ) -> None:
     server.status = status

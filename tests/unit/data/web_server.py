@@ -23,7 +23,7 @@ class Server:
     ranges: bool = True
     length: bool = True
     breaks: int = 0
-    """So many answers end in the middle."""
+    """The number of responses that end in the middle."""
     compresses: bool = False
     """On the way, for clients that allow it."""
     silent: bool = False

@@ -216,7 +216,7 @@ async def test_a_failing_key_does_not_hold_up_the_others() -> None:
         await until(lambda: seen == ["good"])
 
 
-async def test_stop_lets_the_turns_under_way_end_and_begins_no_other() -> None:
+async def test_stop_waits_for_running_turns_and_starts_no_others() -> None:
     queue, ended = KeyedQueue[str](min_interval=0.0), list[str]()
     begun = asyncio.Event()
 
@@ -290,7 +290,7 @@ async def test_seconds_of_waiting_and_working_are_observed() -> None:
     assert worked >= 0.025
 
 
-async def test_a_key_asked_for_again_and_again_takes_no_more_room():
+async def test_a_key_added_many_times_keeps_the_heap_small():
     queue: KeyedQueue[str] = KeyedQueue()
     for seconds in range(5000, 0, -1):
         queue.add_after("job", seconds)

@@ -71,7 +71,7 @@ async def test_a_rejection_is_forgotten_once_the_action_succeeds():
     assert (model.status.phase, model.status.reason) == (Phase.RUNNING, "Running")
 
 
-async def test_a_job_that_is_gone_is_forgotten_and_one_of_the_same_name_starts_anew():
+async def test_a_job_that_is_gone_is_forgotten_and_one_of_the_same_name_starts_afresh():
     model = Model(job(workers=1))
     model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
     await model.step()

@@ -340,7 +340,7 @@ async def test_a_server_without_a_readable_date_leaves_the_clock_alone(serve: Se
         assert abs(client.server_time() - time.time()) < 1.0
 
 
-async def test_a_slow_response_is_not_taken_for_a_wrong_clock(serve: Serve) -> None:
+async def test_a_slow_response_is_not_mistaken_for_a_wrong_clock(serve: Serve) -> None:
     async def handler(request: web.Request) -> web.Response:
         date = formatdate(time.time(), usegmt=True)
         await asyncio.sleep(2.5)

@@ -111,7 +111,7 @@ async def test_a_repetition_after_ten_minutes_is_a_new_event(serve: Serve, monke
     assert [one["count"] for one in server.sent("POST")] == [1, 1]
 
 
-async def test_an_event_that_is_refused_does_not_hold_up_the_next(serve: Serve) -> None:
+async def test_an_event_that_is_rejected_does_not_delay_the_next(serve: Serve) -> None:
     server = Server()
     server.fails = [403]
     async with Client(await serve(server.handle)) as client:

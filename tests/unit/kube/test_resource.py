@@ -19,7 +19,7 @@ def test_the_api_version_of_the_core_group_has_no_slash() -> None:
 
 
 @pytest.mark.parametrize(("name", "namespace"), [("", "ml"), ("a", ""), ("a", None)])
-def test_a_path_that_would_mean_a_whole_collection_is_refused(name: str, namespace: str | None) -> None:
+def test_a_path_that_would_mean_a_whole_collection_is_rejected(name: str, namespace: str | None) -> None:
     with pytest.raises(ValueError):
         PODS.item(name, namespace)
 

@@ -60,7 +60,7 @@ def test_an_object_that_we_deleted_stays_deleted_whatever_the_watch_still_says()
     assert len(store) == 0
 
 
-def test_a_new_object_of_the_same_name_is_not_taken_for_the_old_one() -> None:
+def test_a_new_object_of_the_same_name_is_not_mistaken_for_the_old_one() -> None:
     store = new_store()
     store.put(pod("a", 1, uid="old"))
     store.put(pod("a", 5, uid="new"))

@@ -62,7 +62,7 @@ def test_after_a_restore_the_values_stay_until_they_are_listed_again_and_deletio
     assert (store.get(ML, "a"), store.get(ML, "b")) == ("0", "1")
 
 
-def test_clearing_announces_every_object_as_deleted():
+def test_clearing_reports_every_object_as_deleted():
     store = new_store()
     store.put(pod("a", 1))
     store.put(pod("b", 2, uid="v"))

@@ -84,7 +84,7 @@ def test_a_job_with_a_runner_is_deleted_blind(tmp_path: Path):
     lock.release()
 
 
-def test_the_engine_of_a_job_goes_on_with_what_it_read_and_wrote_last(tmp_path: Path):
+def test_the_engine_of_a_job_continues_with_what_it_read_and_wrote_last(tmp_path: Path):
     folder, _ = begin(Store(tmp_path))
     before = folder.job()
     assert before is not None

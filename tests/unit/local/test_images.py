@@ -48,7 +48,7 @@ def test_an_image_of_another_registry_never_runs_a_bundled_program(name: str, tm
 
 
 @pytest.mark.parametrize("name", [DEMO, RESNET, "paddlejob/mnist:v1", "paddlepaddle/paddle-tutorial:k8s_train"])
-def test_a_bundled_program_is_announced(name: str):
+def test_a_bundled_program_is_noted(name: str):
     note = find_image(name, RunOptions()).note
     assert f"Image {name} is not used locally; running the bundled" in note
     assert f"--image {name}=DIR" in note

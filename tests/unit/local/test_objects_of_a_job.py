@@ -95,7 +95,7 @@ def test_an_environment_is_published_once_and_taken_back(objects: JobObjects):
     assert objects.config_maps == {}
 
 
-def test_each_change_of_a_pod_is_announced_and_a_new_pod_is_not(objects: JobObjects, changes: Changes):
+def test_each_change_of_a_pod_is_reported_and_a_new_pod_is_not(objects: JobObjects, changes: Changes):
     mine = pod(objects.folder, 0)
     objects.add(mine)
     assert changes.count == 0

@@ -84,10 +84,10 @@ def test_another_error_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / "a.json"
     write_json(path, 1, padded=True)
 
-    def refused(self: Path, target: Path) -> None:
+    def rejected(self: Path, target: Path) -> None:
         raise PermissionError(errno.EACCES, "permission denied")
 
-    monkeypatch.setattr(Path, "replace", refused)
+    monkeypatch.setattr(Path, "replace", rejected)
     with pytest.raises(PermissionError):
         write_json(path, 2, padded=True)
     assert read_json(path) == 1

@@ -109,7 +109,7 @@ def test_on_the_cpu_accelerators_and_node_selectors_are_removed():
 
 
 @pytest.mark.parametrize(
-    ("command", "refused"),
+    ("command", "rejected"),
     [
         (["python", "-u", "train.py", "--epochs", "3"], True),
         (["python3", "-m", "paddle.distributed.launch", "train.py"], True),
@@ -119,8 +119,8 @@ def test_on_the_cpu_accelerators_and_node_selectors_are_removed():
         (["python", "there.py"], False),
     ],
 )
-def test_a_missing_program_is_reported_before_anything_starts(tmp_path: Path, command: list[str], refused: bool):
+def test_a_missing_program_is_reported_before_anything_starts(tmp_path: Path, command: list[str], rejected: bool):
     (tmp_path / "there.py").touch()
     found = checked(with_pod({"image": "mine", "command": command}), tmp_path).errors
-    assert [error for error in found if "train.py not found in" in error] == (found if refused else [])
-    assert bool(found) is refused or "PaddlePaddle" in found[0]
+    assert [error for error in found if "train.py not found in" in error] == (found if rejected else [])
+    assert bool(found) is rejected or "PaddlePaddle" in found[0]

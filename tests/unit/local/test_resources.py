@@ -34,7 +34,7 @@ def test_quantities_are_read(quantity: str | int, number: float):
 
 
 @pytest.mark.parametrize("quantity", ["", "much", "1GB", "Gi"])
-def test_text_that_is_not_a_quantity_is_refused(quantity: str):
+def test_text_that_is_not_a_quantity_is_rejected(quantity: str):
     with pytest.raises(BadInput, match="is not a quantity"):
         parse_quantity(quantity)
 
@@ -123,7 +123,7 @@ def test_a_job_that_overcommits_does_not_wait(jobs: Competition):
     assert jobs.ask(asking("two", cpu=2), overcommit=True) == ""
 
 
-def test_other_systems_than_linux_are_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
+def test_other_systems_than_linux_are_rejected_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(NotPossible, match="needs Linux, and this is Darwin"):
         this_machine()

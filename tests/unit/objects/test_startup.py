@@ -60,13 +60,13 @@ def test_a_sidecar_that_runs_says_nothing_about_the_startup():
     assert not read(init({"running": {}}), initContainers=[sidecar]).initializing
 
 
-def test_an_init_container_that_failed_is_told_from_the_program():
+def test_an_init_container_that_failed_is_distinguished_from_the_program():
     failed = {"terminated": {"exitCode": 4, "finishedAt": LATER, "message": "no route to host"}}
     seen = read({"phase": "Failed", **init(failed)})
     assert (seen.phase, seen.init_failed, seen.exit_code) == (PodPhase.FAILED, True, 4)
 
 
-def test_the_image_of_an_init_container_that_cannot_be_pulled_is_said():
+def test_the_image_of_an_init_container_that_cannot_be_pulled_is_reported():
     waits = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nope:v1"'}}
     training = {"containerStatuses": [{"name": "paddle", "state": {"waiting": {"reason": "PodInitializing"}}}]}
     seen = read({"phase": "Pending", **init({"terminated": {"exitCode": 0}}, waits), **training})

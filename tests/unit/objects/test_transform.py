@@ -173,7 +173,7 @@ def injected(status: dict[str, Any], *, recorded: bool = True) -> Pod:
     return found
 
 
-def test_a_container_injected_in_front_is_not_taken_for_the_trainer():
+def test_a_container_injected_in_front_is_not_mistaken_for_the_trainer():
     proxy = {"name": "istio-proxy", "state": {"running": {}}}
     trainer = {"name": "trainer", "state": {"terminated": {"exitCode": 3, "message": "no data"}}}
     status = {"phase": "Running", "containerStatuses": [proxy, trainer]}

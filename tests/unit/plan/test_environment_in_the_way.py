@@ -37,7 +37,7 @@ async def test_workers_that_succeed_with_a_foreign_environment_have_not_succeede
     assert model.status.worker.finished == ""
 
 
-async def test_a_job_whose_status_was_lost_goes_on_with_the_environment_that_it_has():
+async def test_a_job_whose_status_was_lost_continues_with_the_environment_that_it_has():
     model = Model(job(workers=2))
     await model.settle()
     before = dict(model.pods)

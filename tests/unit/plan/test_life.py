@@ -197,7 +197,7 @@ async def test_a_pod_on_a_lost_node_is_removed_by_force_when_its_time_is_over():
     assert model.status.phase is Phase.RUNNING
 
 
-async def test_suspend_removes_the_pods_and_resume_begins_anew_without_counting():
+async def test_suspend_removes_the_pods_and_resume_starts_again_without_counting():
     model = await running()
     model.job = model.job.model_copy(update={"spec": model.job.spec.model_copy(update={"suspend": True})})
     await model.settle()
@@ -255,7 +255,7 @@ async def test_the_job_goes_when_its_time_to_live_is_over():
     assert model.job is None
 
 
-async def test_a_rejected_pod_stops_the_rest_and_the_reason_stands_on_the_job():
+async def test_a_rejected_pod_stops_the_rest_and_the_job_shows_the_reason():
     model = Model(job(workers=8))
     model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods, used 10, limited 10")
     await model.step()
@@ -307,7 +307,7 @@ async def test_a_missing_claim_is_named():
     assert "claim nfs-pvc does not exist" in model.status.message
 
 
-async def test_an_image_that_cannot_be_pulled_is_said():
+async def test_an_image_that_cannot_be_pulled_is_reported():
     model = Model(job())
     await model.step()
     model.change("mnist-worker-0", reason="ImagePullBackOff", message='Back-off pulling image "nope:v1"')
@@ -343,7 +343,7 @@ async def test_without_a_users_pod_group_one_is_made_before_any_pod_and_removed_
     assert not model.groups
 
 
-async def test_volcano_asked_for_but_not_installed_is_said():
+async def test_volcano_requested_but_not_installed_is_reported():
     model = Model(job(schedulingPolicy={}))
     model.gang_scheduler = False
     await model.step()
@@ -380,7 +380,7 @@ async def test_the_finalizer_of_paddle_operator_is_removed_on_sight():
     assert not model.pods
 
 
-async def test_a_users_own_variable_wins_and_that_is_said():
+async def test_a_users_own_variable_wins_and_is_reported():
     mine = template(env=[{"name": "PADDLE_PORT", "value": "9999"}])
     model = await running(worker_={"template": mine})
     env = model.manifests["mnist-worker-0"]["spec"]["containers"][0]["env"]
@@ -411,7 +411,7 @@ async def test_a_half_created_job_gives_its_part_of_the_quota_back_for_a_while()
     assert (model.status.phase, model.status.restarts, model.status.disruptions) == (Phase.RUNNING, 0, 0)
 
 
-async def test_an_environment_that_is_rejected_is_said_and_tried_less_and_less_often():
+async def test_a_rejected_environment_is_reported_and_retried_less_and_less_often():
     model = Model(job())
     name = names.environment(model.job, 1)
     model.rejects[name] = Rejected("Forbidden", "exceeded quota: configmaps")
@@ -521,7 +521,7 @@ async def test_a_gang_that_trains_does_without_its_group():
     assert (model.status.phase, model.status.reason) == (Phase.RUNNING, "Running")
 
 
-async def test_a_job_that_another_operator_had_begun_is_begun_anew():
+async def test_a_job_that_another_operator_had_started_is_started_again():
     model = Model(job(status={"phase": "Running"}))
     await model.settle()
     assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
@@ -565,7 +565,7 @@ def test_containers_are_never_restarted_by_the_kubelet():
     assert "restartPolicy" not in made["spec"]["containers"][0]
 
 
-async def test_pods_of_a_job_that_was_suspended_before_its_first_status_are_not_taken_for_a_success():
+async def test_pods_of_a_job_that_was_suspended_before_its_first_status_are_not_mistaken_for_a_success():
     model = Model(job(workers=1))
     await model.step()
     model.tick()

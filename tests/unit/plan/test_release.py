@@ -16,7 +16,7 @@ LONGEST = 90.0
 
 def ready(model: Model, name: str) -> None:
     """The pod is placed and waits at the start barrier."""
-    model.place(name)
+    model.schedule(name)
     model.change(name, phase=PodPhase.WAITING, address="10.0.0.1")
 
 
@@ -52,17 +52,17 @@ async def test_patience_counts_from_when_the_pod_was_first_found_to_fit_nowhere(
     assert model.status.reason == "HalfPlaced"
 
 
-async def test_patience_begins_anew_when_another_pod_is_placed():
+async def test_the_deadline_restarts_when_another_pod_is_scheduled():
     model = Model(job(workers=3))
     await model.settle_until_created()
     for name in model.pods:
         model.fits_nowhere(name)
     model.now += 300
-    model.place("mnist-worker-0")
+    model.schedule("mnist-worker-0")
     await model.step()
     assert not released(model), "an autoscaler has just brought the first node"
     model.now += 50
-    model.place("mnist-worker-1")
+    model.schedule("mnist-worker-1")
     await model.step()
     model.now += 50
     await model.step()
@@ -126,7 +126,7 @@ async def test_a_job_that_only_pulls_slowly_is_not_released():
     model = Model(job())
     await model.settle_until_created()
     for name in model.pods:
-        model.place(name)
+        model.schedule(name)
     model.now += 200
     await model.step()
     assert (model.status.phase, model.status.reason, model.status.attempt) == (Phase.PENDING, "PodsNotReady", 1)

@@ -63,7 +63,7 @@ async def test_scaling_beyond_the_environments_limit_leaves_the_job_training_and
     assert {pod.uid for pod in model.pods.values()} == before
     assert not [one for one in model.done[done:] if isinstance(one, Create | Delete) and one.kind is Kind.POD]
     assert (model.status.worker.replicas, model.status.worker.ready) == (2, "2/2")
-    assert [one.reason for one in model.events if one.warning] == ["ScaleRejected"], "said once"
+    assert [one.reason for one in model.events if one.warning] == ["ScaleRejected"], "reported once"
 
 
 async def test_a_rejected_scale_can_be_corrected():

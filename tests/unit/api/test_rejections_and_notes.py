@@ -1,4 +1,4 @@
-"""Documents that are refused with one message, and the notes of a conversion."""
+"""Documents that are rejected with one message, and the notes of a conversion."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def test_what_kubeflows_elastic_policy_has_in_common_with_ours_is_not_called_lef
     assert [note.partition(":")[0] for note in notes] == ["spec.elasticPolicy.rdzvBackend"]
 
 
-def test_a_role_of_kubeflow_that_is_no_mapping_is_refused_and_not_a_crash():
+def test_a_kubeflow_role_that_is_not_a_mapping_is_rejected_without_a_crash():
     with pytest.raises(BadInput, match="Master"):
         convert(kubeflow(roles={"Master": 3}))
