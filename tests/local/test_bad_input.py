@@ -200,11 +200,11 @@ def test_no_name_in_a_template_leads_out_of_the_directories_of_a_job(pdj: Pdj):
 
 def test_a_misspelled_gpu_is_rejected_as_by_validate_and_nothing_starts(pdj: Pdj):
     job = pdj.write("job", container={"resources": {"limits": {"gpu": 1}}}, command=["true"])
-    assert "nvidia.com/gpu" in refused(pdj, job)
+    assert "nvidia.com/gpu" in rejected(pdj, job)
 
 
 def test_an_empty_command_is_rejected(pdj: Pdj):
-    assert "is empty; write the name of the program" in refused(pdj, pdj.write("job", command=[""]))
+    assert "is empty; write the name of the program" in rejected(pdj, pdj.write("job", command=[""]))
 
 
 def test_a_run_that_fails_to_start_keeps_the_former_job_of_its_name(pdj: Pdj):
