@@ -57,7 +57,7 @@ async def test_pods_of_the_former_job_are_waited_for(stage: OperatorStage):
     )
     await submit_again(stage)
     status = await stage.until(reason="WaitingForOldPods")
-    assert "story-worker-0 of an earlier job is still being deleted" in status["message"]
+    assert "waiting for story-worker-0 of an earlier job to be deleted" in status["message"]
     await stage.client.patch(PODS, "story-worker-0", stage.namespace, {"metadata": {"finalizers": None}})
     await stage.until(phase="Running")
     assert not set(former.values()) & set((await stage.pods()).values())

@@ -7,6 +7,8 @@ import json
 import time
 from typing import Any
 
+import pytest
+
 from paddlejob.kube.resource import PODS
 from testbed.controlplane import ControlPlane
 from tests.support.operator_stage import OperatorStage
@@ -57,6 +59,7 @@ async def test_a_pod_that_its_kubelet_rejects_is_replaced_alone(stage: OperatorS
     assert [name for name in before if after[name] != before[name]] == ["story-worker-1"]
 
 
+@pytest.mark.full
 async def test_a_pod_that_misses_the_startup_deadline_is_replaced_and_then_the_job_releases_its_pods(
     stage: OperatorStage, installed: ControlPlane
 ):

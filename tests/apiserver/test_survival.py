@@ -62,6 +62,7 @@ def new_operator(own_plane: ControlPlane, own_namespace: str, tmp_path: Path) ->
     process.stop()
 
 
+@pytest.mark.full
 async def test_a_job_deleted_while_the_operator_is_down_is_removed_with_all_its_objects(
     own_stage: OperatorStage, new_operator: OperatorProcess
 ):

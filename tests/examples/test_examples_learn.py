@@ -86,6 +86,7 @@ def test_a_program_for_parameter_servers_reports_what_is_missing_when_run_by_han
     assert "pdj run" in done.stderr
 
 
+@pytest.mark.full
 def test_resnet_learns_under_the_launcher(tmp_path: Path):
     with stage(tmp_path, *LAUNCH, EXAMPLES / "resnet" / "train_fleet.py", EPOCHS="3") as job:
         metrics = finished(start_collective_job(job)).metrics()
