@@ -215,8 +215,12 @@ class Stage:
         }
 
     def files_outside(self) -> set[str]:
-        """What is not in the state directory, the directory of the code or the volume that was lent."""
-        found = {str(path) for path in self.folder.glob("*")} | {str(path) for path in self.outside.rglob("*")}
+        """What is not in the state directory, the directory of the code or the volume that was lent.
+
+        Empty files and directories are mount points, which the engine creates and leaves.
+        """
+        files = {path for path in self.outside.rglob("*") if path.is_file() and path.stat().st_size}
+        found = {str(path) for path in {*self.folder.glob("*"), *files}}
         found |= {str(path) for path in WATCHED if path.exists()}
         lent = str(self.outside / "lent/")
         return {path for path in found if not path.startswith(f"{lent}/") and path != str(self.store.root)}
