@@ -20,6 +20,7 @@ def test_hooks_hostname_threads_and_the_termination_message(pdj: Pdj):
         "lifecycle": {"postStart": {"exec": {"command": ["touch", "started"]}}},
     }
     file = pdj.write(command=["bash", "-c", script], container=container, pod={"hostname": "trainer"}, backoffLimit=0)
+    pdj.environment.pop("OMP_NUM_THREADS", None)
     failed = pdj("run", "--overcommit", file)
     assert pdj.log("job", "worker-0") == "trainer trainer 2\n"
     assert "the last word" in failed.stderr
