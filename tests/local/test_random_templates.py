@@ -29,6 +29,8 @@ WATCHED = tuple(
     Path(name) for name in ("/nas", "/data-of-a-job", "/etc/paddle.conf", "/up", "/usr/local/of-a-job", "/x")
 )
 OUTSIDE = "@outside@"
+MOUNT_POINTS = ("mounted", "a/b", "log")
+"""Paths outside that templates mount something at."""
 """Replaced by a directory that nothing may be written to, except by a volume that names it."""
 NAMES = st.sampled_from(["data", "cache", "conf", "key", "../escape", "a/b", ".."])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -217,13 +219,17 @@ class Stage:
     def files_outside(self) -> set[str]:
         """What is not in the state directory, the directory of the code or the volume that was lent.
 
-        Empty files and directories are mount points, which the engine creates and leaves.
+        The mount points that templates name are created and left empty, as documented.
         """
-        files = {path for path in self.outside.rglob("*") if path.is_file() and path.stat().st_size}
-        found = {str(path) for path in {*self.folder.glob("*"), *files}}
+        mount_points = {self.outside / name for name in MOUNT_POINTS if _is_empty(self.outside / name)}
+        found = {str(path) for path in {*self.folder.glob("*"), *self.outside.rglob("*")} - mount_points}
         found |= {str(path) for path in WATCHED if path.exists()}
         lent = str(self.outside / "lent/")
         return {path for path in found if not path.startswith(f"{lent}/") and path != str(self.store.root)}
+
+
+def _is_empty(path: Path) -> bool:
+    return not any(path.iterdir()) if path.is_dir() else path.exists() and not path.stat().st_size
 
 
 def _placed(part: Any, outside: str) -> Any:
