@@ -98,6 +98,19 @@ class SchedulingPolicy(Model):
     )
 
 
+class ProgressSpec(Model):
+    enabled: bool = Field(True, description="Read progress from the log of worker 0.")
+    pattern: str | None = Field(
+        None,
+        max_length=500,
+        description="A regular expression for lines that report progress, instead of the formats that are known. "
+        "Its named groups are step, total_steps, epoch, total_epochs, checkpoint, and the names of metrics.",
+    )
+    metrics: tuple[str, ...] = Field(
+        (), max_length=20, description="Names of further metrics to read, for example accuracy."
+    )
+
+
 PolicyName = Annotated[
     CleanPodPolicy,
     BeforeValidator(lambda name: OLD_POLICY_NAMES.get(name, name) if isinstance(name, str) else name),
@@ -153,6 +166,13 @@ class Spec(Model):
     backoffLimit: int | None = Field(
         None, ge=0, description="The number of restarts after the program failed. Defaults to 3."
     )
+    stallSeconds: int | None = Field(
+        None,
+        ge=10,
+        description="If no worker prints a line for this many seconds, the attempt hangs: the job restarts, and that "
+        "counts as a failure. Not set: the job is never restarted for this reason.",
+    )
+    progress: ProgressSpec | None = Field(None, description="How progress is read from the log of worker 0.")
     activeDeadlineSeconds: int | None = Field(
         None, ge=1, description="The job fails once it has been active for this many seconds, including restarts."
     )
@@ -220,6 +240,11 @@ class RoleStatus(Model):
     failed: int = Field(0, description="Pods whose program failed.")
     ready: str = Field("", description="Running and desired pods, for example 2/2.")
     finished: str = Field("", description="Indexes that succeeded in this attempt, as ranges: 0-3,7.")
+    members: str = Field(
+        "",
+        description="Indexes of the replicas of this attempt, as ranges, if an elastic job runs with fewer than it "
+        "asks for; empty: all.",
+    )
 
 
 class Condition(Model):
@@ -228,6 +253,22 @@ class Condition(Model):
     reason: str = Field("", description="A machine-readable reason.")
     message: str = Field("", description="A human-readable message.")
     lastTransitionTime: str = Field("", description="When the status of the condition last changed.")
+
+
+class Progress(Model):
+    step: int | None = Field(None, description="The last step of the current attempt.")
+    totalSteps: int | None = Field(None, description="The number of steps of the whole training.")
+    epoch: int | None = Field(None, description="The current epoch.")
+    totalEpochs: int | None = Field(None, description="The number of epochs.")
+    checkpointStep: int | None = Field(None, description="The step of the last checkpoint.")
+    metrics: dict[str, float] = Field(
+        default_factory=dict, description="The last value of each metric, for example loss."
+    )
+    lastOutputTime: str = Field("", description="When a worker last printed a line.")
+    eta: str = Field("", description="When training is expected to end.")
+    highestStep: int | None = Field(None, description="The highest step of all attempts.")
+    stepAtStart: int | None = Field(None, description="The highest step when the current attempt began.")
+    productiveSeconds: int = Field(0, description="Seconds in which steps went beyond the highest step so far.")
 
 
 class Status(Model):
@@ -247,12 +288,23 @@ class Status(Model):
     disruptions: int = Field(
         0, description="Restarts after an eviction, a lost node or the deletion of a pod; not limited."
     )
+    failuresWithoutProgress: int = Field(
+        0, description="Failures since the highest step last rose; without steps, all failures."
+    )
     startupTimeouts: int = Field(
         0, description="Restarts because a pod did not start within startupDeadlineSeconds; not limited."
     )
     replacements: str = Field(
         "", description="Pods of this attempt that were replaced before it started, and how often: worker-3:2."
     )
+    progress: Progress | None = Field(None, description="How far training is, read from the log of worker 0.")
+    goodput: int | None = Field(
+        None, description="Percent of the time since startTime in which training went beyond its highest step."
+    )
+    avoidedNodes: tuple[str, ...] = Field(
+        (), description="Nodes that the next attempts avoid, because this job failed there repeatedly."
+    )
+    lastResizeTime: str = Field("", description="When the number of workers of an elastic job last changed by itself.")
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")
     templateDigest: str = Field(

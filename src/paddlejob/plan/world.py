@@ -97,6 +97,24 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
+class LogReading:
+    """What the logs of one attempt tell: the progress that worker 0 printed, and when any worker last printed."""
+
+    attempt: int
+    step: int | None = None
+    total_steps: int | None = None
+    epoch: int | None = None
+    total_epochs: int | None = None
+    checkpoint: int | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    step_at: float | None = None
+    """When the step last rose."""
+    last_output: float | None = None
+    """When a worker last printed a line; None if not known."""
+    steps_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     pods: tuple[Pod, ...] = ()
     environments: Mapping[int, str] = field(default_factory=dict)
@@ -109,6 +127,7 @@ class World:
     stop_when_finished: bool = False
     """Whether pods that remain after the job has completed must stop: on this machine nothing outlives its job."""
     rejections: tuple[Rejection, ...] = ()
+    logs: LogReading | None = None
     healthy_nodes: frozenset[str] = frozenset()
     """Nodes that are known to respond. Only those of pods that should be gone already are looked at."""
 
