@@ -53,6 +53,7 @@ async def test_a_pod_that_its_kubelet_rejects_is_replaced_alone(stage: OperatorS
     await stage.submit(workers=3)
     before = await until_created(stage, "story-worker-0", "story-worker-1", "story-worker-2")
     await stage.kubelet.fail("story-worker-1", "UnexpectedAdmissionError", "no devices left")
+    await until_created(stage, "story-worker-1", other_than=before["story-worker-1"])
     stage.kubelet.hold.clear()
     await stage.until(phase="Running", attempt=1, disruptions=0, replacements="worker-1:1")
     after = await stage.pods()
