@@ -30,6 +30,7 @@ def test_three_trainers_read_each_part_once_and_the_model_learns(tmp_path: Path)
         assert (on.job / "output/pass-00009/path.txt").read_text() == "trainer_config.lr.py\n"
 
 
+@pytest.mark.full
 def test_when_a_pod_is_killed_the_others_exit_and_a_new_group_resumes_from_the_last_pass(tmp_path: Path):
     """It is the first pod, which all others are connected to and which writes the passes. New pods have new addresses.
 
