@@ -29,6 +29,7 @@ ARROWS = {
     "local": {"engine", "plan", "api", "contract", "errors", "locks"},
     "launch": set[str](),
     "data": {"errors", "locks"},
+    "code": {"api", "contract", "errors"},
     "cloud": {"errors"},
 }
 """What each package may import. cli may import all of them; examples are programs of their own."""

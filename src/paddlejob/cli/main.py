@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from paddlejob.cli.options import is_plugin
+from paddlejob.cli.options import AFTER_DASHES, is_plugin
 from paddlejob.errors import BadInput, PaddleJobError
 
 
@@ -31,6 +31,7 @@ VERBS = {
     "get": Verb("verbs.get:get", "Show a job and its replicas."),
     "logs": Verb("verbs.logs:command", "Print the logs of a job's replicas."),
     "why": Verb("verbs.get:why", "Explain the state of a job and what to do next."),
+    "code": Verb("verbs.code:command", "Write the code that was submitted with a job to a directory."),
     "scale": Verb("verbs.scale:command", "Change the number of workers of a job."),
     "suspend": Verb("verbs.suspend:suspend", "Stop a job so that it can be resumed later."),
     "resume": Verb("verbs.suspend:resume", "Resume a suspended or interrupted job."),
@@ -49,10 +50,19 @@ VERBS = {
     "aws": Verb("aws.app:app", "Manage a cluster on AWS."),
 }
 """In the order of the help."""
+RUNS_PROGRAMS = ("run", "submit")
 
 
 class VerbCommand(TyperCommand):
     """A command whose help shows arguments as kubectl does: by name only."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What follows `--` belongs to the program that a verb runs; other verbs take it as arguments."""
+        if self.name in RUNS_PROGRAMS and "--" in args:
+            dashes = args.index("--")
+            ctx.meta[AFTER_DASHES] = args[dashes + 1 :]
+            args = args[:dashes]
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]

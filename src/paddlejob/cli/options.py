@@ -13,6 +13,9 @@ import typer
 from paddlejob import contract
 from paddlejob.errors import BadInput
 
+AFTER_DASHES = "paddlejob.after_dashes"
+"""Where click's context keeps the part of the command line after `--`."""
+
 
 class Output(StrEnum):
     table = "table"

@@ -12,7 +12,8 @@ from paddlejob.api.launcher import launcher_warnings
 from paddlejob.api.pod_check import check_pods
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.validate import parse
-from paddlejob.cli.files import is_paddle_job, jobs_in, objects_in
+from paddlejob.cli.files import is_paddle_job, jobs_in
+from paddlejob.cli.program import Given
 from paddlejob.errors import BadInput, InvalidJob, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
@@ -36,7 +37,7 @@ class Prepared:
 
 
 def prepare(
-    files: list[str],
+    chosen: Given,
     options: RunOptions,
     store: Store,
     machine: Machine,
@@ -44,13 +45,13 @@ def prepare(
     cpu: bool = False,
     no_restart: bool = False,
 ) -> list[Prepared]:
-    """Every job in the files, checked; raises InvalidJob or NotPossible with all reasons at once."""
+    """Every job that the command names, checked; raises InvalidJob or NotPossible with all reasons at once."""
     isolated, why_not = probe()
     prepared: list[Prepared] = []
     rejections: list[str] = []
     errors: list[str] = []
-    for name in files:
-        objects = [as_workers(one).job if is_job(one) else one for one in objects_in(name)]
+    for name in chosen.names:
+        objects = [as_workers(one).job if is_job(one) else one for one in chosen.load(name)]
         own = _options_for(name, options, others=[one for one in objects if not is_paddle_job(one)])
         for document in _jobs_of(name, objects, namespace):
             document, ignored = on_the_cpu(document) if cpu else (document, [])
@@ -73,7 +74,7 @@ def prepare(
 
 
 def _options_for(name: str, options: RunOptions, others: list[Object]) -> RunOptions:
-    folder = Path() if name == "-" else Path(name).parent
+    folder = Path(options.folder) if options.folder else Path() if name == "-" else Path(name).parent
     for one in others:
         if one.get("kind") not in USED + IGNORED:
             raise BadInput(

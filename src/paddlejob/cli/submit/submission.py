@@ -11,7 +11,8 @@ from paddlejob.api.convert import is_kubeflow_job
 from paddlejob.api.fault import Severity
 from paddlejob.api.pod_check import check_pods
 from paddlejob.api.validate import find_faults
-from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in, objects_in
+from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in
+from paddlejob.cli.program import Given
 from paddlejob.errors import InvalidJob, PaddleJobError
 
 Object = dict[str, Any]
@@ -58,14 +59,14 @@ def _with_namespace(document: Object, namespace: str) -> Object:
     return {**document, "metadata": {"namespace": namespace, **document["metadata"]}}
 
 
-def read_submission(files: list[str], namespace: str = "") -> Submission:
-    """All objects in the files; raises InvalidJob with every error in any of them."""
+def read_submission(chosen: Given, namespace: str = "") -> Submission:
+    """All objects that a command names; raises InvalidJob with every error in any of them."""
     objects: list[Object] = []
     errors: list[str] = []
     warnings: list[str] = []
-    for name in files:
+    for name in chosen.names:
         try:
-            documents = objects_in(name)
+            documents = chosen.load(name)
         except PaddleJobError as error:
             errors.append(str(error))
             continue

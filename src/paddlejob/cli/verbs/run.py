@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import JobFiles, Python, check_namespace
+from paddlejob.cli import program as programs
+from paddlejob.cli.options import Output, PlainFormat, Python, check_namespace
 
 if TYPE_CHECKING:
     from paddlejob.cli.run.prepare import Prepared
@@ -16,14 +18,27 @@ if TYPE_CHECKING:
 
 
 def command(
-    files: JobFiles,
+    invocation: typer.Context,
+    files: programs.Files = None,
+    module: programs.Module = "",
+    name: programs.Name = "",
+    workers: programs.Workers = None,
+    servers: programs.Servers = None,
+    gpus: programs.Gpus = None,
+    env: programs.Environment = None,
+    save: programs.Save = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the jobs without running them.")] = False,
+    output: PlainFormat = Output.yaml,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run the jobs in the background.")] = False,
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Train on the CPU: ignore GPU requests and node selectors.")
     ] = False,
     image: Annotated[
         list[str] | None,
-        typer.Option(help="Run the code in directory DIR for the image NAME. Repeatable.", metavar="NAME=DIR"),
+        typer.Option(
+            help="Run the code in directory DIR for the image NAME; or only NAME, for a program. Repeatable.",
+            metavar="NAME=DIR",
+        ),
     ] = None,
     volume: Annotated[
         list[str] | None,
@@ -48,28 +63,46 @@ def command(
         ),
     ] = "",
 ) -> None:
-    """Train the jobs in files on this machine, without Kubernetes.
+    """Train a program, or the jobs in files, on this machine, without Kubernetes.
 
-    The exit status is 0 if all jobs complete.
+    The exit status is 0 if all jobs complete. Arguments after -- go to the program.
 
     \b
     Example:
+      pdj run train.py --workers 2 -- --epochs 3
       pdj run job.yaml
     """
+    from paddlejob.api.program import Overrides
     from paddlejob.cli.run.prepare import pairs, prepare
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
     from paddlejob.local.state.store import Store
 
+    mapped = [one for one in image or [] if "=" in one]
+    directories = pairs("--volume", volume or [])
+    wanted = Overrides(
+        name=name,
+        workers=workers,
+        servers=servers,
+        gpus=gpus,
+        image=programs.check_image(next((one for one in image or [] if "=" not in one), "")),
+        environment=programs.environment(env or []),
+    )
+    chosen = programs.given(files or [], module, programs.arguments(invocation), wanted, directories)
+    if save or dry_run:
+        programs.save_or_print(chosen, save, output if dry_run else None)
+    if dry_run:
+        return
     options = RunOptions(
-        images={name: {"directory": directory} for name, directory in pairs("--image", image or []).items()},
-        volumes=pairs("--volume", volume or []),
+        folder=str(Path.cwd()) if chosen.program else "",
+        images={name: {"directory": directory} for name, directory in pairs("--image", mapped).items()},
+        volumes=directories,
         python=_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
         environment=dict(os.environ),
     )
     store = Store()
-    prepared = prepare(files, options, store, this_machine(), namespace, cpu, no_restart)
+    prepared = prepare(chosen, options, store, this_machine(), namespace, cpu, no_restart)
     notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
     for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)

@@ -6,15 +6,43 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Context, DryRun, JobFiles, check_namespace
+from paddlejob.cli import program as programs
+from paddlejob.cli.options import Context, DryRun, Output, PlainFormat, check_namespace
 
 if TYPE_CHECKING:
+    from paddlejob.cli.submit.code import Shipment
     from paddlejob.cli.submit.submission import Submission
     from paddlejob.cli.targets.cluster import ClusterTarget
 
 
 def command(
-    files: JobFiles,
+    invocation: typer.Context,
+    files: programs.Files = None,
+    module: programs.Module = "",
+    name: programs.Name = "",
+    workers: programs.Workers = None,
+    servers: programs.Servers = None,
+    gpus: programs.Gpus = None,
+    env: programs.Environment = None,
+    image: Annotated[
+        str,
+        typer.Option(help="Image of the job. Defaults to the setting `image`, or Paddle's own.", metavar="IMAGE"),
+    ] = "",
+    volume: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Mount the volume claim NAME at PATH, by default /mnt/NAME. Repeatable.", metavar="NAME=PATH"
+        ),
+    ] = None,
+    code: Annotated[
+        str, typer.Option(help="Ship the files of this directory with the job and train in it.", metavar="DIR")
+    ] = "",
+    queue: Annotated[str, typer.Option(help="Queue of the job.", metavar="QUEUE")] = "",
+    save: programs.Save = "",
+    output: PlainFormat = Output.yaml,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Stream the logs until the jobs end; Ctrl-C only stops watching.")
+    ] = False,
     namespace: Annotated[
         str,
         typer.Option(
@@ -31,36 +59,68 @@ def command(
         bool, typer.Option("--wait", help="Wait until the jobs end; the exit status is 0 if all complete.")
     ] = False,
 ) -> None:
-    """Train the jobs in files on a cluster.
+    """Train a program, or the jobs in files, on a cluster.
 
     Other objects in the files are created or updated first. If the API server rejects any object, nothing is changed.
+    Arguments after -- go to the program.
 
     \b
     Example:
+      pdj submit train.py --workers 8 --gpus 1 --image IMAGE --code . --follow -- --epochs 3
       pdj submit job.yaml -n training --wait
     """
-    from paddlejob.cli.output.formats import to_yaml
+    from paddlejob.api.program import Overrides
+    from paddlejob.cli.output.formats import as_list, to_json, to_yaml
+    from paddlejob.cli.settings import default_image
+    from paddlejob.cli.submit.code import ship
     from paddlejob.cli.submit.submission import read_submission
     from paddlejob.cli.targets.cluster import ClusterTarget
 
-    submission = read_submission(files, namespace)
+    wanted = Overrides(
+        name=name,
+        workers=workers,
+        servers=servers,
+        gpus=gpus,
+        image=programs.check_image(image),
+        queue=queue,
+        environment=programs.environment(env or []),
+        claims=programs.claims(volume or []),
+    )
+    chosen = programs.given(
+        files or [], module, programs.arguments(invocation), wanted, image=lambda: default_image(gpus or 0)
+    )
+    submission, shipment = read_submission(chosen, namespace), None
     for warning in submission.warnings:
         typer.echo(f"warning: {warning}", err=True)
+    if code:
+        submission, shipment = ship(submission, code, chosen.program.file if chosen.program else "")
+    if save:
+        programs.save_or_print(chosen, save, None)
     target = ClusterTarget(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
     if dry_run:
-        typer.echo(to_yaml(*submission.documents), nl=False)
+        documents = list(submission.documents)
+        json = to_json(documents[0] if len(documents) == 1 else as_list(documents))
+        typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)
         return
-    _submit(target, submission)
-    if wait:
+    _submit(target, submission, shipment)
+    if follow:
+        _follow(target, submission)
+    if wait or follow:
         _wait(target, submission)
 
 
-def _submit(target: ClusterTarget, submission: Submission) -> None:
+def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:
     from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
     from paddlejob.cli.submit.apply import apply
+    from paddlejob.cli.submit.code import create_config_maps
 
-    for line in target.with_client(lambda client: apply(client, submission, target)):
+    lines = target.with_client(lambda client: apply(client, submission, target))
+    if shipment:
+        archive = shipment.archive
+        target.with_client(lambda client: create_config_maps(client, submission, archive))
+        lines.append(shipment.description)
+    for line in lines:
         typer.echo(line)
     operators = target.with_client(find_operators)
     for namespace in dict.fromkeys(key[0] for key in submission.jobs):
@@ -71,6 +131,24 @@ def _submit(target: ClusterTarget, submission: Submission) -> None:
     for namespace, name in submission.jobs:
         flags = target.flags(namespace)
         typer.echo(f"next: `pdj why {name}{flags}`, `pdj logs -f {name}{flags}`, `pdj delete {name}{flags}`")
+
+
+def _follow(target: ClusterTarget, submission: Submission) -> None:
+    """Print the logs of the only job as they grow; of several jobs, only their phases."""
+    import sys
+
+    from paddlejob.cli.targets.target import LogChoice
+
+    if len(submission.jobs) > 1:
+        return
+    namespace, name = submission.jobs[0]
+    try:
+        for piece in target.logs(namespace, name, LogChoice(follow=True)):
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+    except KeyboardInterrupt:
+        typer.echo(f"{name} keeps training; follow it with `pdj logs -f {name}{target.flags(namespace)}`", err=True)
+        raise typer.Exit(130) from None
 
 
 def _wait(target: ClusterTarget, submission: Submission) -> None:

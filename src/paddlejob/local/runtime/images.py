@@ -69,6 +69,8 @@ def find_image(name: str, options: RunOptions) -> Image:
     if known and (known.directory is None or known.directory.is_dir()):
         return replace(known, note=_bundled_note(name, known))
     folder = Path(options.folder or ".").absolute()
+    if not name:
+        return Image(folder)
     note = f"Image {name} is not used locally; running the code in {folder}."
     return Image(folder, note=f"{note} Choose another with --image {name}=DIR.")
 

@@ -1,0 +1,95 @@
+"""Programs as jobs, and what the command line changes in a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlejob.api.program import (
+    Overrides,
+    job_name,
+    job_of_program,
+    overridden,
+    python_file,
+    python_module,
+    shell_command,
+)
+from paddlejob.api.types import Mode
+from paddlejob.api.validate import parse
+
+IMAGE = "paddle:1"
+
+
+def container(document: dict[str, Any], role: str = "worker") -> dict[str, Any]:
+    found: dict[str, Any] = document["spec"][role]["template"]["spec"]["containers"][0]
+    return found
+
+
+def test_a_program_becomes_a_valid_collective_job():
+    document = job_of_program(python_file("my/Train_1.py", ("--lr", "1")), Overrides(workers=2, image=IMAGE))
+    job = parse(document, "test")
+    assert (job.name, job.mode, job.spec.pods_wanted) == ("train-1", Mode.COLLECTIVE, 2)
+    assert container(document)["command"] == ["python", "my/Train_1.py", "--lr", "1"]
+
+
+def test_servers_make_it_a_parameter_server_job_whose_roles_run_the_same_program():
+    document = job_of_program(python_module("pkg.train"), Overrides(servers=2, image=IMAGE))
+    assert parse(document, "test").mode is Mode.PS
+    assert container(document, "ps")["command"] == container(document)["command"] == ["python", "-m", "pkg.train"]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "command"),
+    [
+        (1, ["python", "train.py"]),
+        (8, ["python", "-m", "paddle.distributed.launch", "train.py"]),
+    ],
+)
+def test_several_gpus_of_a_worker_need_the_launcher(gpus: int, command: list[str]):
+    document = job_of_program(python_file("train.py"), Overrides(gpus=gpus, image=IMAGE))
+    assert container(document)["command"] == command
+    assert container(document)["resources"] == {"limits": {"nvidia.com/gpu": gpus}}
+
+
+def test_a_command_that_uses_the_launcher_stays_as_it_is():
+    command = ("python", "-m", "paddle.distributed.launch", "train.py")
+    assert container(job_of_program(shell_command(command), Overrides(gpus=8)))["command"] == list(command)
+
+
+def test_a_shell_script_runs_with_bash_and_a_command_is_named_after_its_script():
+    assert python_file("run.sh").command == ("bash", "run.sh")
+    assert shell_command(("sh", "-c", "true")).title == "sh"
+    assert shell_command(("env", "A=1", "tools/fit.py")).title == "fit"
+
+
+@pytest.mark.parametrize(
+    ("title", "name"), [("Train_v2", "train-v2"), ("__", "job"), ("a" * 50, "a" * 40), ("训练", "job"), ("-a-", "a")]
+)
+def test_names_are_valid(title: str, name: str):
+    assert job_name(title) == name
+
+
+def test_options_change_a_job_of_a_file_and_leave_the_rest():
+    given = job_of_program(python_file("train.py"), Overrides(workers=2, servers=1, image=IMAGE))
+    container(given)["env"] = [{"name": "KEPT", "value": "1"}, {"name": "LR", "value": "1"}]
+    wanted = Overrides(
+        name="other", workers=4, servers=3, image="new:2", environment={"LR": "2"}, queue="q", claims={"data": "/d"}
+    )
+    changed = overridden(given, wanted)
+    job = parse(changed, "test")
+    assert (job.name, job.spec.worker and job.spec.worker.replicas, job.spec.ps and job.spec.ps.replicas) == (
+        "other", 4, 3,
+    )  # fmt: skip
+    assert container(changed)["env"] == [{"name": "KEPT", "value": "1"}, {"name": "LR", "value": "2"}]
+    assert container(changed, "ps")["image"] == container(changed)["image"] == "new:2"
+    assert container(changed)["volumeMounts"] == [{"name": "data", "mountPath": "/d"}]
+    assert changed["spec"]["schedulingPolicy"] == {"queue": "q"}
+    assert container(given)["image"] == IMAGE, "the job that was given is not touched"
+
+
+def test_no_gpus_removes_those_of_the_file_and_a_mounted_claim_is_not_mounted_twice():
+    given = job_of_program(python_file("train.py"), Overrides(gpus=2, image=IMAGE, claims={"data": "/a"}))
+    changed = overridden(given, Overrides(gpus=0, claims={"data": "/b"}))
+    assert container(changed)["resources"] == {"limits": {}}
+    assert container(changed)["volumeMounts"] == [{"name": "data", "mountPath": "/a"}]
