@@ -69,7 +69,12 @@ class NotPossible(PaddleJobError):
 
 
 class JobFailed(PaddleJobError):
-    pass
+    """A job that ran and failed, or jobs that did. `reason` and `message` are those of the status of one job."""
+
+    def __init__(self, text: str, reason: str = "", message: str = "") -> None:
+        self.reason = reason
+        self.message = message or text
+        super().__init__(text)
 
 
 class KubeError(PaddleJobError):

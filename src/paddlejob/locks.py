@@ -51,6 +51,15 @@ class ProcessLock:
         self._path = path
         self._descriptor = -1
 
+    def adopt(self, descriptor: int) -> None:
+        """Hold the lock that the parent process acquired and passed on as an open descriptor."""
+        self._descriptor = descriptor
+
+    @property
+    def descriptor(self) -> int:
+        """The open descriptor that holds the lock; -1 if it is not held."""
+        return self._descriptor
+
     def acquire(self) -> bool:
         """Take the lock without waiting, and return whether it was free."""
         descriptor = _open(self._path)

@@ -33,7 +33,7 @@ ARROWS = {
     "cloud": {"errors"},
 }
 """What each package may import. cli may import all of them; examples are programs of their own."""
-FREE = {"__init__", "__main__", "cli", "examples"}
+FREE = {"__init__", "__main__", "cli", "client", "examples"}
 PURE_MODULES = {
     "__future__", "collections", "copy", "dataclasses", "datetime", "difflib", "enum", "functools", "hashlib",
     "itertools", "json", "math", "re", "shlex", "typing",

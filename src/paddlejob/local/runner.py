@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -64,6 +65,22 @@ def start_attached(store: Store, held: Held, machine: Machine | None = None) -> 
     for _, lock in held:
         lock.release()
     return AttachedRunner(pid, pipe)
+
+
+def start_spawned(store: Store, held: Held) -> AttachedRunner:
+    """Start a runner in a new interpreter: a notebook has threads and an event loop, which must not be forked."""
+    commands, pipe = os.pipe()
+    inherited = [f"{folder.key[0]}/{folder.key[1]}:{lock.descriptor}" for folder, lock in held]
+    started = subprocess.Popen(
+        [sys.executable, "-m", __name__, str(store.root), str(commands), *inherited],
+        pass_fds=[commands, *(lock.descriptor for _, lock in held)],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    os.close(commands)
+    for _, lock in held:
+        lock.release()
+    return AttachedRunner(started.pid, pipe)
 
 
 def start_detached(store: Store, held: Held, machine: Machine | None = None) -> None:
@@ -168,3 +185,23 @@ async def _wait_until_all_idle(engine: LocalEngine, keys: list[Key]) -> None:
         if engine.release_inactive_jobs(keys):
             return
         await asyncio.sleep(PAUSE)
+
+
+def _main(root: str, commands: str, inherited: list[str]) -> None:
+    """The runner that start_spawned starts."""
+    store = Store(Path(root))
+    held: Held = []
+    for one in inherited:
+        key, _, descriptor = one.rpartition(":")
+        namespace, _, name = key.partition("/")
+        folder = store.folder((namespace, name))
+        lock = folder.runner_lock()
+        lock.adopt(int(descriptor))
+        os.set_inheritable(int(descriptor), False)
+        held.append((folder, lock))
+    os.set_inheritable(int(commands), False)
+    _become_runner(lambda: run_jobs(store, held, int(commands), None), held)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from paddlejob import contract
 from paddlejob.api.change import with_fields
 from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
+from paddlejob.cli.targets.event_loop import iterate, run_outside_loop
 from paddlejob.cli.targets.logs import follow_logs, last_output, pods_of, read_logs
 from paddlejob.cli.targets.target import (
     DELETE_TIMEOUT,
@@ -53,7 +54,7 @@ class ClusterTarget:
             async with Client(self.access) as client:
                 return await request(client)
 
-        return asyncio.run(run())
+        return run_outside_loop(run())
 
     def jobs(self, namespace: str | None) -> list[JobView]:
         """Users who may not list all namespaces get the jobs in the namespace of their context."""
@@ -82,7 +83,7 @@ class ClusterTarget:
                 async for line in read(client, namespace, name, choice, self.flags(namespace)):
                     yield line
 
-        return _iterate(stream())
+        return iterate(stream())
 
     def last_output(self, view: JobView) -> LastOutput | None:
         namespace, name = view.job.namespace, view.job.name
@@ -182,14 +183,3 @@ async def _events(client: Client, job: Object, pods: set[str]) -> list[Object]:
 def _is_start_barrier(event: Object, job: Object) -> bool:
     """Every pod waits for its environment, which its kubelet reports as a failure."""
     return f'configmap "{environment_prefix(job["metadata"]["name"])}' in str(event.get("message"))
-
-
-def _iterate(stream: AsyncIterator[bytes]) -> Iterator[bytes]:
-    """An asynchronous iterator as a synchronous one."""
-
-    async def next_piece() -> bytes | None:
-        return await anext(stream, None)
-
-    with asyncio.Runner() as runner:
-        while (piece := runner.run(next_piece())) is not None:
-            yield piece

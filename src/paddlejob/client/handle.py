@@ -1,0 +1,158 @@
+"""A handle of a job that was started: its state, its output, and what can be done with it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from paddlejob.api.types import Phase, Status
+from paddlejob.cli.targets.target import JobView, LogChoice, Target
+from paddlejob.errors import JobFailed, NotPossible
+
+if TYPE_CHECKING:
+    from paddlejob.local.runner import AttachedRunner
+
+PAUSE = 0.2
+CLUSTER_PAUSE = 1.0
+
+
+class Run:
+    """One job on one target. Every method with `_async` behind its name is awaited instead of waiting."""
+
+    def __init__(self, target: Target, namespace: str, name: str, runner: AttachedRunner | None = None) -> None:
+        self.target = target
+        self.namespace = namespace
+        self.name = name
+        self._runner = runner
+
+    def __repr__(self) -> str:
+        return f"<Run {self.namespace}/{self.name}>"
+
+    def view(self) -> JobView:
+        """The job as `pdj get` shows it: phase, replicas, events."""
+        return self.target.job(self.namespace, self.name)
+
+    @property
+    def status(self) -> Status:
+        return self.view().job.status
+
+    @property
+    def phase(self) -> str:
+        """Pending, Starting, Running, Restarting, Suspended, Interrupted, Completed or Failed."""
+        return self.view().phase
+
+    def why(self) -> str:
+        """The text of `pdj why`."""
+        from paddlejob.cli.output.explain import explain
+
+        view = self.view()
+        return str(explain(view, self.target.last_output(view)))
+
+    def logs(
+        self, *, follow: bool = False, role: str = "", index: int | None = None, attempt: int = 0, tail: int = -1
+    ) -> Iterator[str]:
+        """Lines of the logs, without line ends. With several replicas each line starts with the replica's name."""
+        choice = LogChoice(role, index, attempt, "", follow, tail)
+        yield from _lines(self.target.logs(self.namespace, self.name, choice))
+
+    def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
+        """The values of a metric, each with its step, read from the log of worker 0."""
+        from paddlejob.progress import Parser
+
+        parser = Parser(self.view().job.spec.progress)
+        samples = filter(None, map(parser.parse, self.logs(role="worker", index=0)))
+        return [(one.step, one.metrics[name]) for one in samples if one.step is not None and name in one.metrics]
+
+    def wait(self, timeout: float | None = None) -> Status:
+        """Wait until the job ends; raises JobFailed if it failed, and TimeoutError.
+
+        Interrupting it ends a job of `run` and its processes, as Ctrl-C ends `pdj run`.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        try:
+            while (view := self.view()).phase not in ENDED:
+                if deadline is not None and time.monotonic() > deadline:
+                    raise TimeoutError(f"{self.name} is still {view.phase} after {timeout:g} s")
+                time.sleep(self._pause)
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
+        return _result(view)
+
+    def interrupt(self) -> None:
+        """End the processes of a job that `run` started here; it can be resumed. Jobs on a cluster are left alone."""
+        if self._runner is None:
+            return
+        self._runner.interrupt()
+        deadline = time.monotonic() + GRACE
+        while self._runner.alive and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if self._runner.alive:
+            self._runner.kill()
+
+    def scale(self, workers: int) -> None:
+        self.target.change(self.namespace, self.name, worker={"replicas": workers})
+
+    def suspend(self) -> None:
+        self.target.change(self.namespace, self.name, suspend=True)
+
+    def resume(self) -> None:
+        self.target.change(self.namespace, self.name, suspend=False)
+
+    def delete(self) -> None:
+        """Stop the job and delete it with its logs; returns when its processes or pods are gone."""
+        self.target.delete(self.namespace, self.name, wait=True)
+
+    async def wait_async(self) -> Status:
+        """Limit the time with asyncio.timeout."""
+        while True:
+            view = await asyncio.to_thread(self.view)
+            if view.phase in ENDED:
+                return _result(view)
+            await asyncio.sleep(self._pause)
+
+    async def logs_async(self, **choice: Any) -> AsyncIterator[str]:
+        lines = self.logs(**choice)
+        while (line := await asyncio.to_thread(next, lines, None)) is not None:
+            yield line
+
+    async def status_async(self) -> Status:
+        return (await asyncio.to_thread(self.view)).job.status
+
+    @property
+    def _pause(self) -> float:
+        from paddlejob.cli.targets.local import LocalTarget
+
+        return PAUSE if isinstance(self.target, LocalTarget) else CLUSTER_PAUSE
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from paddlejob.client.notebook import page
+
+        return page(self)
+
+
+ENDED = ("Completed", "Failed", "Suspended", "Interrupted", "Damaged")
+GRACE = 40.0
+"""Seconds: a little more than pods have by default to save a checkpoint."""
+
+
+def _result(view: JobView) -> Status:
+    status = view.job.status
+    if status.phase is Phase.COMPLETED:
+        return status
+    if status.phase is Phase.FAILED:
+        raise JobFailed(f"{view.job.name} failed: {status.reason}: {status.message}", status.reason, status.message)
+    raise NotPossible(f"{view.job.name}: {view.headline or view.phase}")
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line.decode(errors="replace")
+    if rest:
+        yield rest.decode(errors="replace")

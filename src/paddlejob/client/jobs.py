@@ -1,0 +1,110 @@
+"""Jobs as values: made from a program or read from a file, then run or submitted as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paddlejob.api.program import MOUNT_ROOT, Overrides, job_of_program, python_file
+from paddlejob.cli.files import is_paddle_job, jobs_in, objects_in
+from paddlejob.errors import BadInput
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A PaddleJob, and what it needs from this machine."""
+
+    document: Object
+    """The object as a file would hold it."""
+    directory: str = ""
+    """Where the program runs on this machine."""
+    program: str = ""
+    """The file of the program, if the job was made from one."""
+    code: str = ""
+    """The directory that is shipped to a cluster; empty: none."""
+    others: tuple[Object, ...] = ()
+    """Other objects of the same file."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """Directories of this machine, by claim."""
+    image: str = ""
+    """The image that was asked for; empty: a default is chosen when the job is submitted."""
+    gpus: int = 0
+
+    @property
+    def name(self) -> str:
+        return str((self.document.get("metadata") or {}).get("name") or "")
+
+    def to_yaml(self) -> str:
+        from paddlejob.cli.output.formats import to_yaml
+
+        return to_yaml(*self.others, self.document)
+
+
+def collective(
+    program: str,
+    arguments: Sequence[str] = (),
+    *,
+    workers: int = 1,
+    gpus: int = 0,
+    image: str = "",
+    code: str = "",
+    name: str = "",
+    env: Mapping[str, str] | None = None,
+    volumes: Mapping[str, str] | None = None,
+) -> Job:
+    """A job whose workers train together. `volumes` are directories of this machine by claim, mounted at /mnt/CLAIM."""
+    wanted = Overrides(name, workers, None, gpus or None, image, environment=env or {}, claims=_mounts(volumes))
+    return _of_program(program, arguments, wanted, code, volumes)
+
+
+def parameter_server(
+    program: str,
+    arguments: Sequence[str] = (),
+    *,
+    servers: int = 1,
+    workers: int = 1,
+    gpus: int = 0,
+    image: str = "",
+    code: str = "",
+    name: str = "",
+    env: Mapping[str, str] | None = None,
+    volumes: Mapping[str, str] | None = None,
+) -> Job:
+    """A job with parameter servers; servers and workers run the same program."""
+    wanted = Overrides(name, workers, servers, gpus or None, image, environment=env or {}, claims=_mounts(volumes))
+    return _of_program(program, arguments, wanted, code, volumes)
+
+
+def load(path: str) -> Job:
+    """The job in a file; a file with several jobs is rejected."""
+    objects = objects_in(path)
+    jobs = jobs_in(path, objects)
+    if len(jobs) > 1:
+        raise BadInput(f"{path}: contains {len(jobs)} jobs; put each into a file of its own")
+    others = tuple(one for one in objects if not is_paddle_job(one))
+    return Job(jobs[0], directory=str(Path(path).absolute().parent), others=others)
+
+
+def _of_program(
+    program: str, arguments: Sequence[str], wanted: Overrides, code: str, volumes: Mapping[str, str] | None
+) -> Job:
+    if not Path(program).is_file():
+        raise BadInput(f"{program}: no such file")
+    document = job_of_program(python_file(program, tuple(arguments)), wanted)
+    return Job(
+        document,
+        directory=str(Path.cwd()),
+        program=program,
+        code=code,
+        volumes=dict(volumes or {}),
+        image=wanted.image,
+        gpus=wanted.gpus or 0,
+    )
+
+
+def _mounts(volumes: Mapping[str, str] | None) -> dict[str, str]:
+    return {name: f"{MOUNT_ROOT}/{name}" for name in volumes or {}}

@@ -1,0 +1,55 @@
+"""A job as a notebook shows it: its state, its replicas, and a curve of the loss."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from paddlejob.errors import PaddleJobError
+
+if TYPE_CHECKING:
+    from paddlejob.client.handle import Run
+
+WIDTH, HEIGHT = 320, 60
+MOST_POINTS = 200
+
+
+def page(run: Run) -> str:
+    """HTML without scripts, so that it also shows in a saved notebook."""
+    try:
+        view = run.view()
+    except PaddleJobError as error:
+        return f"<pre>{escape(str(error))}</pre>"
+    rows = "".join(
+        f"<tr><td>{escape(pod.replica)}</td><td>{escape(pod.state)}</td><td>{escape(pod.exit_text)}</td></tr>"
+        for pod in view.pods
+    )
+    return (
+        f"<div><b>{escape(run.name)}</b>: {escape(view.phase)} <small>{escape(view.headline)}</small>"
+        f"<table><tr><th>replica</th><th>state</th><th>exit status</th></tr>{rows}</table>{_loss(run)}</div>"
+    )
+
+
+def _loss(run: Run) -> str:
+    try:
+        points = run.metrics("loss")
+    except PaddleJobError:
+        return ""
+    if len(points) < 2:
+        return ""
+    return f"<div>loss {points[0][1]:.4g} → {points[-1][1]:.4g}, step {points[-1][0]}</div>{curve(points)}"
+
+
+def curve(points: list[tuple[int, float]]) -> str:
+    """A line as SVG; the horizontal axis is the step."""
+    points = points[:: max(1, len(points) // MOST_POINTS)]
+    steps, values = [step for step, _ in points], [value for _, value in points]
+    across, down = (max(steps) - min(steps)) or 1, (max(values) - min(values)) or 1
+    line = " ".join(
+        f"{(step - min(steps)) / across * WIDTH:.1f},{HEIGHT - (value - min(values)) / down * HEIGHT:.1f}"
+        for step, value in points
+    )
+    return (
+        f'<svg width="{WIDTH}" height="{HEIGHT + 4}" viewBox="0 -2 {WIDTH} {HEIGHT + 4}" role="img" '
+        f'aria-label="loss by step"><polyline fill="none" stroke="#1f77b4" stroke-width="1.5" points="{line}"/></svg>'
+    )

@@ -1,0 +1,69 @@
+"""Starting jobs: on this machine, or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from paddlejob.api.program import Overrides, overridden
+from paddlejob.cli.program import Given
+from paddlejob.client.handle import Run
+from paddlejob.client.jobs import Job
+
+
+def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", overcommit: bool = False) -> Run:
+    """Train on this machine, in the background of this process: when this process ends, so does the training."""
+    from paddlejob.cli.run.prepare import prepare
+    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.local.machine.resources import this_machine
+    from paddlejob.local.options import RunOptions
+    from paddlejob.local.runner import start_spawned
+    from paddlejob.local.state.store import Store
+
+    store = Store()
+    options = RunOptions(
+        folder=job.directory,
+        volumes=dict(job.volumes),
+        python=python or RunOptions().interpreter,
+        overcommit=overcommit,
+        environment=dict(os.environ),
+    )
+    given = Given([job.name or "job"], lambda _: [*job.others, job.document])
+    (prepared,) = prepare(given, options, store, this_machine(), namespace, cpu)
+    held = store.begin(prepared.document, prepared.options, time.time())
+    runner = start_spawned(store, [held])
+    return Run(LocalTarget(store), prepared.job.namespace, prepared.job.name, runner)
+
+
+def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
+    """Train on a cluster. With `code`, the directory is shipped with the job."""
+    from paddlejob.cli.settings import default_image
+    from paddlejob.cli.submit.apply import apply
+    from paddlejob.cli.submit.code import create_config_maps, ship
+    from paddlejob.cli.submit.submission import read_submission
+    from paddlejob.cli.targets.cluster import ClusterTarget
+
+    document = job.document
+    if job.program and not job.image:
+        document = overridden(document, Overrides(image=default_image(job.gpus)))
+    submission = read_submission(Given([job.name or "job"], lambda _: [*job.others, document]), namespace)
+    shipment = None
+    if job.code:
+        submission, shipment = ship(submission, job.code, job.program)
+    target = ClusterTarget(context)
+    submission = submission.in_namespace(namespace or target.default_namespace)
+    target.with_client(lambda client: apply(client, submission, target))
+    if shipment:
+        archive = shipment.archive
+        target.with_client(lambda client: create_config_maps(client, submission, archive))
+    return Run(target, *submission.jobs[0])
+
+
+def attach(name: str, *, namespace: str = "", cluster: bool = False, context: str = "") -> Run:
+    """The handle of a job that exists, on this machine or on a cluster."""
+    from paddlejob.cli.targets.target import choose_target
+
+    target = choose_target(cluster, context)
+    found = Run(target, namespace or target.default_namespace, name)
+    found.view()
+    return found

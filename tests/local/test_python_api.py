@@ -1,0 +1,138 @@
+"""The Python API on this machine, in programs of their own, as a user runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import paddlejob as pj
+from paddlejob.api.types import Role
+from paddlejob.client.notebook import curve
+from tests.support.pdj import Pdj, wait
+
+PRINTS = """\
+import os, sys, time
+for step in range(1, 4):
+    print(f"step={step}/3 loss={1 / step}", flush=True)
+sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+"""
+WAITS = "import time; print('started', flush=True); time.sleep(300)"
+
+
+@pytest.fixture
+def here(pdj: Pdj, monkeypatch: pytest.MonkeyPatch) -> Pdj:
+    """The API in this process, with the state directory of the test."""
+    monkeypatch.setenv("PADDLEJOB_STATE", str(pdj.state))
+    monkeypatch.chdir(pdj.folder)
+    (pdj.folder / "train.py").write_text(PRINTS)
+    (pdj.folder / "waits.py").write_text(WAITS)
+    return pdj
+
+
+def test_a_job_is_run_followed_and_measured(here: Pdj):
+    run = pj.run(pj.collective("train.py", workers=2, env={"A": "1"}))
+    lines = list(run.logs(follow=True, role="worker", index=1))
+    assert lines[0] == "step=1/3 loss=1.0"
+    assert run.wait(timeout=60).phase == "Completed"
+    assert run.metrics("loss") == [(1, 1.0), (2, 0.5), (3, 1 / 3)]
+    assert "train completed" in run.why()
+    assert {pod.state for pod in run.view().pods} == {"Succeeded"}
+    html = run._repr_html_()
+    assert "<polyline" in html
+    assert "worker-1" in html
+    again = pj.attach("train")
+    assert again.phase == "Completed"
+    again.delete()
+    with pytest.raises(pj.PaddleJobError, match="job train not found"):
+        pj.attach("train")
+
+
+def test_a_failed_job_raises_with_its_reason(here: Pdj):
+    job = pj.collective("train.py", ["3"])
+    job.document["spec"]["backoffLimit"] = 0
+    with pytest.raises(pj.JobFailed, match="exit status 3") as caught:
+        pj.run(job).wait(timeout=60)
+    assert caught.value.reason == "BackoffLimitExceeded"
+
+
+def test_the_twins_are_awaited(here: Pdj):
+    async def use() -> list[str]:
+        run = pj.run(pj.collective("train.py"))
+        lines = [line async for line in run.logs_async(follow=True)]
+        assert (await run.wait_async()).phase == "Completed"
+        return lines
+
+    assert len(asyncio.run(use())) == 3
+
+
+def test_a_job_of_servers_is_scaled_suspended_and_resumed(here: Pdj):
+    job = pj.parameter_server("waits.py", servers=1, workers=2, name="ps")
+    job.document["spec"]["elastic"] = 1
+    run = pj.run(job)
+    here.until("ps", phase="Running")
+    run.scale(workers=3)
+    wait(lambda: run.phase == "Running" and run.status.role(Role.WORKER).ready == "3/3", "three workers run")
+    run.suspend()
+    here.until("ps", phase="Suspended")
+    with pytest.raises(pj.PaddleJobError, match="suspend"):
+        run.wait(timeout=60)
+    run.delete()
+
+
+def test_a_wait_that_takes_too_long_says_so_and_the_job_goes_on(here: Pdj):
+    run = pj.run(pj.collective("waits.py"))
+    with pytest.raises(TimeoutError, match=r"waits is still \w+ after 0.5 s"):
+        run.wait(timeout=0.5)
+    run.interrupt()
+    assert here.processes() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_program_that_is_interrupted_or_killed_leaves_no_process_behind(here: Pdj, number: signal.Signals):
+    script = "import paddlejob as pj; pj.run(pj.collective('waits.py', workers=2)).wait()"
+    started = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=here.folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    here.until("waits", phase="Running")
+    os.kill(started.pid, number)
+    _, errors = started.communicate(timeout=60)
+    assert (number is signal.SIGINT) == ("KeyboardInterrupt" in errors)
+    wait(lambda: here.processes() == [], "all processes end")
+
+
+def test_a_job_file_is_loaded_with_the_objects_beside_it(here: Pdj):
+    job = pj.load(here.write(command=["true"]))
+    assert job.name == "job"
+    assert "kind: PaddleJob" in job.to_yaml()
+    assert pj.run(job).wait(timeout=60).phase == "Completed"
+
+
+def test_bad_input_raises_an_error_of_the_project(here: Pdj):
+    with pytest.raises(pj.PaddleJobError, match=r"none\.py: no such file"):
+        pj.collective("none.py")
+    with pytest.raises(pj.PaddleJobError, match="replicas"):
+        pj.run(pj.collective("train.py", workers=0))
+    assert not (here.state / "jobs").exists()
+
+
+def test_importing_the_package_imports_nothing_else():
+    loaded = "import sys, paddlejob; print([name for name in sys.modules if name.startswith('paddlejob.')])"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    assert set(pj.__all__) <= set(dir(pj))
+
+
+def test_a_curve_fits_its_picture(tmp_path: Path):
+    points = [(step, float(step % 7)) for step in range(1000)]
+    assert 100 < curve(points).count(",") < 400
+    assert "nan" not in curve([(1, 2.0), (1, 2.0)])
