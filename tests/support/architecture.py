@@ -20,16 +20,23 @@ def sources(root: Path, part: str) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
 
 
-def imports(root: Path, path: Path) -> Iterator[str]:
+def imports(root: Path, path: Path, *, at_run_time: bool = False) -> Iterator[str]:
     """Everything that a file imports, by its absolute dotted name; `root` is the directory of the top package."""
     package = (root.name, *path.relative_to(root).parent.parts)
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    if at_run_time:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and _is_for_types(node))]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = [*package[: len(package) - node.level + 1]] if node.level else []
             base += [node.module] if node.module else []
             yield from (".".join([*base, alias.name]) for alias in node.names)
+
+
+def _is_for_types(node: ast.If) -> bool:
+    return ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def arrows_of(root: Path, part: str) -> dict[str, str]:
@@ -79,7 +86,7 @@ def beyond_the_standard_library(root: Path, part: str) -> list[str]:
         if path in seen:
             continue
         seen.add(path)
-        for name in imports(root, path):
+        for name in imports(root, path, at_run_time=True):
             top = name.partition(".")[0]
             if top == root.name:
                 ahead += _modules(root, name)
