@@ -22,6 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _deliver_signals()
     stack = ExitStack()
     stack.enter_context(_short_temporary_directory())
+    stack.enter_context(_no_settings_of_the_user())
     config.add_cleanup(stack.close)
 
 
@@ -37,6 +38,20 @@ def _deliver_signals() -> None:
 
 def _keep_running(number: int, frame: FrameType | None) -> None:
     """Do nothing, so that a run under nohup outlives its terminal."""
+
+
+@contextmanager
+def _no_settings_of_the_user() -> Iterator[None]:
+    """A remembered target or a default image would change what the tests do."""
+    given = os.environ.get("XDG_CONFIG_HOME")
+    with tempfile.TemporaryDirectory() as empty:
+        Path(empty).chmod(0o755)
+        os.environ["XDG_CONFIG_HOME"] = empty
+        yield
+    if given is None:
+        del os.environ["XDG_CONFIG_HOME"]
+    else:
+        os.environ["XDG_CONFIG_HOME"] = given
 
 
 @contextmanager

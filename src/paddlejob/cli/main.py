@@ -37,6 +37,7 @@ VERBS = {
     "resume": Verb("verbs.suspend:resume", "Resume a suspended or interrupted job."),
     "delete": Verb("verbs.delete:command", "Stop and delete jobs."),
     "init": Verb("verbs.init:command", "Create a commented job file to start from."),
+    "target": Verb("verbs.target:command", "Show or choose the target of commands: this machine or a cluster."),
     "doctor": Verb("verbs.doctor:command", "Check whether this machine or a cluster is ready."),
     "validate": Verb("verbs.validate:command", "Validate job files offline."),
     "plan": Verb("verbs.plan:plan", "Print the objects that a job would get."),

@@ -61,7 +61,12 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the objects without sending them.")]
 
 Cluster = Annotated[
-    bool, typer.Option("--cluster", help="Use the cluster of the current kubeconfig context instead of this machine.")
+    bool | None,
+    typer.Option(
+        "--cluster/--local",
+        help="Use the cluster of the current kubeconfig context, or this machine. Defaults to `pdj target`.",
+        show_default=False,
+    ),
 ]
 Context = Annotated[str, typer.Option("--context", help="Use the cluster of this kubeconfig context.", metavar="NAME")]
 HiddenCluster = Annotated[bool, typer.Option("--cluster", hidden=True)]
@@ -73,6 +78,8 @@ def is_plugin() -> bool:
     return Path(sys.argv[0]).name in ("kubectl-pdj", "kubectl-pdj.exe")
 
 
-def selects_cluster(cluster: bool, context: str) -> bool:
-    """Whether a command talks to a cluster; as a kubectl plugin it always does."""
-    return cluster or bool(context) or is_plugin()
+def selects_cluster(cluster: bool | None, context: str) -> bool | None:
+    """Whether a command talks to a cluster; as a kubectl plugin it always does. None if the options do not say."""
+    if cluster is False and context:
+        raise BadInput("--local and --context exclude each other; use one of them")
+    return True if cluster or context or is_plugin() else cluster

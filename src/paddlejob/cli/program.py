@@ -58,6 +58,21 @@ class Given:
     load: Callable[[str], list[Object]]
     program: Program | None = None
 
+    def in_namespace(self, default: str) -> Given:
+        """The same, with a namespace for jobs that set none."""
+
+        def load(name: str) -> list[Object]:
+            return [_in_namespace(one, default) if is_paddle_job(one) else one for one in self.load(name)]
+
+        return replace(self, load=load) if default else self
+
+
+def _in_namespace(document: Object, default: str) -> Object:
+    metadata = document.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.setdefault("namespace", default)
+    return document
+
 
 def arguments(invocation: typer.Context) -> tuple[str, ...]:
     """What follows `--`: arguments of the program, or a command."""

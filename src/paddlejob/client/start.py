@@ -41,7 +41,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     from paddlejob.cli.submit.apply import apply
     from paddlejob.cli.submit.code import create_config_maps, ship
     from paddlejob.cli.submit.submission import read_submission
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.cli.targets.target import cluster_target
 
     document = job.document
     if job.program and not job.image:
@@ -50,7 +50,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     shipment = None
     if job.code:
         submission, shipment = ship(submission, job.code, job.program)
-    target = ClusterTarget(context)
+    target = cluster_target(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
     target.with_client(lambda client: apply(client, submission, target))
     if shipment:
@@ -59,7 +59,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     return Run(target, *submission.jobs[0])
 
 
-def attach(name: str, *, namespace: str = "", cluster: bool = False, context: str = "") -> Run:
+def attach(name: str, *, namespace: str = "", cluster: bool | None = None, context: str = "") -> Run:
     """The handle of a job that exists, on this machine or on a cluster."""
     from paddlejob.cli.targets.target import choose_target
 

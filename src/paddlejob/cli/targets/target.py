@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.options import selects_cluster
+from paddlejob.cli.targets.remembered import read_remembered
 from paddlejob.errors import BadInput
+
+if TYPE_CHECKING:
+    from paddlejob.cli.targets.cluster import ClusterTarget
 
 DELETE_TIMEOUT = 120.0
 
@@ -120,15 +124,29 @@ class Target(Protocol):
         """Change fields of the spec; mappings are merged."""
 
 
-def choose_target(cluster: bool = False, context: str = "") -> Target:
-    """This machine, unless an option or `kubectl pdj` selects a cluster."""
-    if selects_cluster(cluster, context):
-        from paddlejob.cli.targets.cluster import ClusterTarget
-
-        return ClusterTarget(context)
+def choose_target(cluster: bool | None = None, context: str = "") -> Target:
+    """What the options select, else the remembered target, else this machine."""
+    selected, remembered = selects_cluster(cluster, context), read_remembered()
+    if selected or (selected is None and remembered.cluster):
+        return cluster_target(context)
     from paddlejob.cli.targets.local import LocalTarget
 
-    return LocalTarget()
+    target = LocalTarget()
+    if remembered.namespace and not remembered.cluster:
+        target.default_namespace = remembered.namespace
+    return target
+
+
+def cluster_target(context: str = "") -> ClusterTarget:
+    """The cluster of a context, by default the remembered one."""
+    from paddlejob.cli.targets.cluster import ClusterTarget
+
+    remembered = read_remembered()
+    chosen = context or remembered.context
+    target = ClusterTarget(chosen)
+    if remembered.cluster and remembered.namespace and chosen == remembered.context:
+        target.default_namespace = remembered.namespace
+    return target
 
 
 def require_unfinished(view: JobView) -> None:

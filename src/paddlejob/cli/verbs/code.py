@@ -29,14 +29,14 @@ def command(
     """
     from pathlib import Path
 
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.cli.targets.target import cluster_target
     from paddlejob.code.archive import unpack
     from paddlejob.errors import BadInput
 
     folder = Path(output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"--output {output}: is not an empty directory; choose another")
-    target = ClusterTarget(context)
+    target = cluster_target(context)
     where = namespace or target.default_namespace
     document = target.job(where, name).document
     content = target.with_client(lambda client: _read(client, document))

@@ -13,7 +13,7 @@ def command(
     names: Annotated[list[str], typer.Argument(help="Names of the jobs.", metavar="JOB")],
     namespace: Namespace = "",
     wait: Annotated[bool, typer.Option(help="Wait until the jobs are deleted.")] = True,
-    cluster: Cluster = False,
+    cluster: Cluster = None,
     context: Context = "",
 ) -> None:
     """Stop jobs and delete them and their logs. Data in volume claims is kept.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def command(
     python: Python = "",
-    cluster: Cluster = False,
+    cluster: Cluster = None,
     context: Context = "",
     namespace: Annotated[
         str,

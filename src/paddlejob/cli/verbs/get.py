@@ -21,7 +21,7 @@ def list_jobs(
         ),
     ] = "",
     output: Format = Output.table,
-    cluster: Cluster = False,
+    cluster: Cluster = None,
     context: Context = "",
 ) -> None:
     """List the jobs in all namespaces, or in one.
@@ -32,6 +32,7 @@ def list_jobs(
     """
     from paddlejob.cli.output.formats import as_list, machine_readable
     from paddlejob.cli.output.tables import job_table
+    from paddlejob.cli.targets.remembered import Remembered, read_remembered
     from paddlejob.cli.targets.target import choose_target
 
     target = choose_target(cluster, context)
@@ -43,6 +44,8 @@ def list_jobs(
         typer.echo(f"No jobs found; start one with `{target.start_command(namespace)}`.", err=True)
     else:
         typer.echo(job_table(views, output is Output.wide, namespace or target.default_namespace))
+    if text is None and not namespace and read_remembered() != Remembered():
+        typer.echo(f"target: {read_remembered()}; change it with `pdj target`", err=True)
     for view in views:
         if view.phase == "Damaged":
             typer.echo(f"note: {view.job.name}: {view.note}", err=True)
@@ -52,7 +55,7 @@ def get(
     name: JobName,
     namespace: Namespace = "",
     output: PlainFormat = Output.table,
-    cluster: Cluster = False,
+    cluster: Cluster = None,
     context: Context = "",
 ) -> None:
     """Show a job, its replicas and the location of their logs.
@@ -75,7 +78,7 @@ def why(
     name: JobName,
     namespace: Namespace = "",
     output: PlainFormat = Output.table,
-    cluster: Cluster = False,
+    cluster: Cluster = None,
     context: Context = "",
 ) -> None:
     """Explain the state of a job from its status, events and logs, and suggest what to do next.

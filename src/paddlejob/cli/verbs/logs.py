@@ -29,7 +29,7 @@ def command(
         typer.Option("--container", "-c", help="Show this sidecar or init container instead.", metavar="NAME"),
     ] = "",
     namespace: Namespace = "",
-    cluster: Cluster = False,
+    cluster: Cluster = None,
     context: Context = "",
 ) -> None:
     """Print the logs of a job's replicas.

@@ -74,6 +74,7 @@ def command(
     """
     from paddlejob.api.program import Overrides
     from paddlejob.cli.run.prepare import pairs, prepare
+    from paddlejob.cli.targets.remembered import read_remembered
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
     from paddlejob.local.state.store import Store
@@ -102,6 +103,9 @@ def command(
         environment=dict(os.environ),
     )
     store = Store()
+    remembered = read_remembered()
+    if not namespace and not remembered.cluster:
+        chosen = chosen.in_namespace(remembered.namespace)
     prepared = prepare(chosen, options, store, this_machine(), namespace, cpu, no_restart)
     notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
     for note in dict.fromkeys(notes):

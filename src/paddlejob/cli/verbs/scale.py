@@ -13,7 +13,7 @@ def command(
     name: JobName,
     workers: Annotated[int, typer.Argument(help="Number of workers.", metavar="WORKERS")],
     namespace: Namespace = "",
-    cluster: Cluster = False,
+    cluster: Cluster = None,
     context: Context = "",
 ) -> None:
     """Change the number of workers of an elastic or suspended job.

@@ -74,7 +74,7 @@ def command(
     from paddlejob.cli.settings import default_image
     from paddlejob.cli.submit.code import ship
     from paddlejob.cli.submit.submission import read_submission
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.cli.targets.target import cluster_target
 
     wanted = Overrides(
         name=name,
@@ -96,7 +96,7 @@ def command(
         submission, shipment = ship(submission, code, chosen.program.file if chosen.program else "")
     if save:
         programs.save_or_print(chosen, save, None)
-    target = ClusterTarget(context)
+    target = cluster_target(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
     if dry_run:
         documents = list(submission.documents)

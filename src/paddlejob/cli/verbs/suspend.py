@@ -7,7 +7,7 @@ import typer
 from paddlejob.cli.options import Cluster, Context, JobName, Namespace
 
 
-def suspend(name: JobName, namespace: Namespace = "", cluster: Cluster = False, context: Context = "") -> None:
+def suspend(name: JobName, namespace: Namespace = "", cluster: Cluster = None, context: Context = "") -> None:
     """Stop a job but keep it, so that it can be resumed later.
 
     `pdj resume` continues the training from the last checkpoint.
@@ -20,7 +20,7 @@ def suspend(name: JobName, namespace: Namespace = "", cluster: Cluster = False, 
     typer.echo(f"{name} suspended; run `pdj resume {name}{flags}` to continue")
 
 
-def resume(name: JobName, namespace: Namespace = "", cluster: Cluster = False, context: Context = "") -> None:
+def resume(name: JobName, namespace: Namespace = "", cluster: Cluster = None, context: Context = "") -> None:
     """Resume a suspended or interrupted job in the background.
 
     \b
@@ -31,7 +31,7 @@ def resume(name: JobName, namespace: Namespace = "", cluster: Cluster = False, c
     typer.echo(f"{name} resumed in the background; follow it with `pdj logs -f {name}{flags}`")
 
 
-def _change(name: str, namespace: str, cluster: bool, context: str, suspend: bool) -> str:
+def _change(name: str, namespace: str, cluster: bool | None, context: str, suspend: bool) -> str:
     """Change the job; returns the flags that select it."""
     from paddlejob.cli.targets.target import choose_target
 

@@ -1,0 +1,68 @@
+"""The remembered target: what commands use that do not say where their job is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paddlejob.cli.targets.local import LocalTarget
+from paddlejob.cli.targets.remembered import Remembered, read_remembered, remember, target_file
+from paddlejob.cli.targets.target import choose_target
+from paddlejob.errors import BadInput
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: first
+clusters:
+- {name: c, cluster: {server: "http://127.0.0.1:1"}}
+users:
+- {name: u, user: {token: t}}
+contexts:
+- {name: first, context: {cluster: c, user: u, namespace: own}}
+- {name: second, context: {cluster: c, user: u}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("PADDLEJOB_STATE", str(tmp_path / "state"))
+
+
+def test_without_a_choice_it_is_this_machine():
+    assert isinstance(choose_target(), LocalTarget)
+    assert choose_target().default_namespace == "default"
+
+
+def test_a_remembered_cluster_is_used_with_its_namespace_and_flags_still_win():
+    remember(Remembered(cluster=True, context="second", namespace="team"))
+    assert choose_target().default_namespace == "team"
+    assert choose_target().flags("team") == " --context second"
+    assert isinstance(choose_target(cluster=False), LocalTarget)
+    assert choose_target(context="first").default_namespace == "own", "the namespace belongs to the other context"
+    assert choose_target(cluster=True).default_namespace == "team"
+
+
+def test_a_remembered_namespace_of_this_machine_does_not_apply_to_a_cluster():
+    remember(Remembered(namespace="team"))
+    assert choose_target().default_namespace == "team"
+    assert choose_target(cluster=True).default_namespace == "own"
+
+
+def test_this_machine_and_a_context_exclude_each_other():
+    with pytest.raises(BadInput, match="--local and --context exclude each other"):
+        choose_target(cluster=False, context="first")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"other": 1}', "\x00"])
+def test_a_damaged_file_is_one_message(text: str):
+    target_file().parent.mkdir(parents=True)
+    target_file().write_text(text)
+    with pytest.raises(BadInput, match="choose the target anew with `pdj target`"):
+        read_remembered()
+    remember(Remembered())
+    assert read_remembered() == Remembered()
