@@ -51,13 +51,9 @@ def _directory_problem(path: Path) -> str:
 
 def _how_to_run(program: Path) -> str:
     """The commands that run a program."""
-    job = shlex.quote(str(program.with_name("job.yaml")))
     if program.suffix == ".ipynb":
         return "save the notebook as a Python program first"
-    return (
-        f"to train it, create a job file with `pdj init single --program {shlex.quote(str(program))} -o {job}` "
-        f"and run that with `pdj run {job}`"
-    )
+    return f"train it with `pdj run {shlex.quote(str(program))}`; --save writes a job file"
 
 
 def jobs_in(name: str, objects: Sequence[Object]) -> list[Object]:

@@ -23,7 +23,7 @@ from paddlejob.api.program import (
     shell_command,
 )
 from paddlejob.cli.files import is_paddle_job, objects_in
-from paddlejob.cli.options import AFTER_DASHES, Output
+from paddlejob.cli.options import AFTER_DASHES, Output, check_job_name
 from paddlejob.errors import BadInput
 
 Object = dict[str, Any]
@@ -34,7 +34,12 @@ Files = Annotated[
     typer.Argument(help="Job files, or one program (.py, .sh); - reads standard input.", metavar="FILE"),
 ]
 Module = Annotated[str, typer.Option("--module", "-m", help="Train this Python module.", metavar="MODULE")]
-Name = Annotated[str, typer.Option("--name", help="Name of the job. Defaults to that of the program.", metavar="NAME")]
+Name = Annotated[
+    str,
+    typer.Option(
+        "--name", help="Name of the job. Defaults to that of the program.", metavar="NAME", callback=check_job_name
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option("--workers", help="Number of workers.", min=1, max=contract.MOST_REPLICAS, metavar="N")
 ]

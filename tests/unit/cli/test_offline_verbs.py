@@ -106,14 +106,12 @@ def test_a_paddle_job_of_kubeflow_is_reported_with_the_command_that_converts_it(
 def test_running_a_program_shows_the_commands_that_train_it_and_they_work(tmp_path: Path):
     program = tmp_path / "mnist.py"
     program.write_text("print('trained by hand')")
-    for name in (program, tmp_path):
-        done = pdj("run", str(name))
+    for verb, name in (("validate", program), ("run", tmp_path)):
+        done = pdj(verb, str(name))
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-        init, run = re.findall(r"`pdj ([^`]+)`", done.stderr)
-        assert (init.split()[0], run.split()[0]) == ("init", "run")
-    assert pdj(*init.split()).returncode == 0
+        (run,) = re.findall(r"`pdj ([^`]+)`", done.stderr)
     state = {**os.environ, "PADDLEJOB_STATE": str(tmp_path / "state")}
-    command = [sys.executable, "-m", "paddlejob", *run.split()]
+    command = [sys.executable, "-m", "paddlejob", *run.split(), "--save", str(tmp_path / "job.yaml")]
     ran = subprocess.run(command, env=state, cwd=ROOT, capture_output=True, text=True)
     assert (ran.returncode, "trained by hand" in ran.stdout) == (0, True), ran.stderr
     assert "no job file" not in pdj("validate", str(tmp_path)).stderr
