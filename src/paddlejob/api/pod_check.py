@@ -11,6 +11,7 @@ from typing import Any
 from paddlejob.api.documents import Path
 from paddlejob.api.fault import Fault, Severity
 from paddlejob.api.rules import ROLES, Obj
+from paddlejob.api.training_check import check_training
 from paddlejob.api.yaml_problem import FULL_WIDTH, show
 
 DEVICES = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "nvidia": "nvidia.com/gpu", "cuda": "nvidia.com/gpu"}
@@ -25,7 +26,7 @@ def check_pods(job: Obj) -> list[Fault]:
     for role in ROLES:
         if role in job["spec"]:
             found += _check_pod(job["spec"][role]["template"].get("spec") or {}, ("spec", role, "template", "spec"))
-    return found
+    return [*found, *check_training(job)]
 
 
 def _check_pod(pod: Obj, path: Path) -> Iterator[Fault]:

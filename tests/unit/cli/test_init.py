@@ -31,6 +31,16 @@ def test_every_container_has_a_command_or_one_to_uncomment(mode: str):
     assert [one["command"][0] for one in containers] == ["python"] * len(containers)
 
 
+def test_a_job_for_large_language_models_is_valid_and_has_what_nodes_with_gpus_need():
+    job = parse(documents(starter_file("llm", "ernie"), "x")[0])
+    assert (job.name, job.mode) == ("ernie", "Collective")
+    pod = job.spec.worker.template["spec"] if job.spec.worker else {}
+    (container,) = pod["containers"]
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 8
+    assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    assert {"medium": "Memory", "sizeLimit": "64Gi"} in [one.get("emptyDir") for one in pod["volumes"]]
+
+
 def test_an_invalid_name_is_rejected():
     with pytest.raises(InvalidJob, match=r"metadata\.name"):
         starter_file("ps", "Not_A_Name")

@@ -57,11 +57,73 @@ class Mode(StrEnum):
     collective = "collective"
     single = "single"
     heter = "heter"
+    llm = "llm"
+
+
+LLM = """\
+# Large language models with PaddleFormers or ERNIEKit, on several nodes with 8 GPUs each.
+# paddleformers-cli and erniekit start one process per GPU themselves, and find the other nodes by NNODES, RANK,
+# MASTER_ADDR and MASTER_PORT, which every pod gets. Check it with `pdj validate FILE`, then `pdj submit FILE`.
+apiVersion: batch.paddlepaddle.org/v1
+kind: PaddleJob
+metadata:
+  name: {name}
+spec:
+  # Restarts after a failure since the last progress; the program resumes from its newest checkpoint.
+  backoffLimit: 3
+  # If no worker prints a line for half an hour, the job hangs, so it restarts. Must be longer than an evaluation takes.
+  stallSeconds: 1800
+  worker:
+    # Nodes.
+    replicas: 2
+    template:
+      spec:
+        # RDMA registers memory of the host; some clusters need hostNetwork as well (spec.intranet: Host).
+        containers:
+          - name: paddle
+            image: registry.example.com/paddleformers:1.2.0-gpu
+            # For ERNIEKit: ["erniekit", "train", "/workspace/train.yaml"].
+            # In the YAML file: output_dir: /checkpoints/{name} and save_steps. To resume: resume_from_checkpoint: true.
+            command: ["paddleformers-cli", "train", "/workspace/train.yaml"]
+            env:
+              # What NCCL says about the network it found; set it to WARN once training works.
+              - name: NCCL_DEBUG
+                value: INFO
+              # The network interface of the pods, and the RDMA devices of the nodes (`ibv_devices`).
+              - name: NCCL_SOCKET_IFNAME
+                value: eth0
+              # - name: NCCL_IB_HCA
+              #   value: mlx5
+            resources:
+              limits:
+                nvidia.com/gpu: 8
+                # The name depends on the device plugin; `kubectl describe node` shows it.
+                # rdma/hca: 1
+                memory: 800Gi
+                cpu: "96"
+            securityContext:
+              capabilities:
+                # RDMA pins memory.
+                add: ["IPC_LOCK"]
+            volumeMounts:
+              - {{name: shm, mountPath: /dev/shm}}
+              - {{name: checkpoints, mountPath: /checkpoints}}
+              - {{name: workspace, mountPath: /workspace}}
+        volumes:
+          # Processes of a pod exchange data in shared memory, of which a container has only 64 MiB by default.
+          - name: shm
+            emptyDir: {{medium: Memory, sizeLimit: 64Gi}}
+          # On every node the same directory: a claim with access mode ReadWriteMany.
+          - name: checkpoints
+            persistentVolumeClaim: {{claimName: checkpoints}}
+          - name: workspace
+            persistentVolumeClaim: {{claimName: workspace}}
+"""
 
 
 def command(
     mode: Annotated[
-        Mode, typer.Argument(help="Training mode: ps, collective, single or heter.", metavar="MODE")
+        Mode, typer.Argument(help="Training mode: ps, collective, single, heter or llm.", metavar="MODE")
     ] = Mode.ps,
     output: Annotated[
         str, typer.Option("--output", "-o", help="File to write; - is standard output.", metavar="FILE")
@@ -83,6 +145,10 @@ def command(
     from paddlejob.cli.files import check_new_file, write_file
     from paddlejob.errors import BadInput
 
+    if mode is Mode.llm and program:
+        raise BadInput(
+            "--program: llm is trained by paddleformers-cli or erniekit; use `pdj init collective --program`"
+        )
     text = starter_file(mode.value, name, _relative(program, output))
     if output == "-":
         typer.echo(text, nl=False)
@@ -111,6 +177,10 @@ def _relative(program: str, output: str) -> str:
 
 def starter_file(mode: str, name: str = "", program: str = "") -> str:
     """The text of a job file for a bundled example, or for a program of the user."""
+    if mode == Mode.llm:
+        text = LLM.format(name=name or "llm")
+        _check(text)
+        return text
     starter = _for_program(STARTERS[mode], program) if program else STARTERS[mode]
     text = _head(starter, name or starter.name) + "".join(_role(starter, *role) for role in starter.roles)
     _check(text)
