@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from paddlejob import contract
+from paddlejob.cli.completion import complete_jobs
 from paddlejob.errors import BadInput
 
 AFTER_DASHES = "paddlejob.after_dashes"
@@ -41,7 +42,10 @@ def check_job_name(value: str) -> str:
     return value
 
 
-JobName = Annotated[str, typer.Argument(help="Name of the job.", metavar="JOB", callback=check_job_name)]
+JobName = Annotated[
+    str,
+    typer.Argument(help="Name of the job.", metavar="JOB", callback=check_job_name, autocompletion=complete_jobs),
+]
 JobFiles = Annotated[list[str], typer.Argument(help="Job files; - reads standard input.", metavar="FILE")]
 Namespace = Annotated[
     str,

@@ -1,0 +1,53 @@
+"""Completion in the shell, as bash asks for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paddlejob.local.options import RunOptions
+from paddlejob.local.state.store import Store
+from tests.support.builders import document
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "state")
+    for name, namespace in (("mnist", "default"), ("model", "default"), ("other", "team")):
+        job = document(name)
+        job["metadata"] = {"name": name, "namespace": namespace}
+        store.begin(job, RunOptions(), time.time())[1].release()
+    return store
+
+
+def complete(store: Store, *typed: str) -> list[str]:
+    asked = {
+        "_PDJ_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("pdj", *typed)),
+        "COMP_CWORD": str(len(typed)),
+        "PADDLEJOB_STATE": str(store.root),
+        "KUBECONFIG": str(store.root / "none"),
+    }
+    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'pdj'; from paddlejob.cli.main import main; main()"]
+    done = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_names_of_jobs_are_completed(store: Store):
+    assert complete(store, "get", "m") == ["mnist", "model"]
+    assert complete(store, "logs", "mn") == ["mnist"]
+    assert complete(store, "why", "-n", "team", "") == ["other"]
+
+
+def test_a_cluster_that_cannot_be_reached_completes_nothing_and_says_nothing(store: Store):
+    assert complete(store, "get", "--cluster", "m") == []
+
+
+def test_verbs_are_completed_too(store: Store):
+    assert complete(store, "unin") == ["uninstall"]
