@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from paddlejob.api.types import Phase, Status
+from paddlejob.cli.output.log_lines import lines_of
 from paddlejob.cli.targets.target import JobView, LogChoice, Target
 from paddlejob.errors import JobFailed, NotPossible
 
@@ -55,7 +56,8 @@ class Run:
     ) -> Iterator[str]:
         """Lines of the logs, without line ends. With several replicas each line starts with the replica's name."""
         choice = LogChoice(role, index, attempt, "", follow, tail)
-        yield from _lines(self.target.logs(self.namespace, self.name, choice))
+        for line in lines_of(self.target.logs(self.namespace, self.name, choice)):
+            yield line.removesuffix(b"\n").decode(errors="replace")
 
     def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
         """The values of a metric, each with its step, read from the log of worker 0."""
@@ -146,13 +148,3 @@ def _result(view: JobView) -> Status:
     if status.phase is Phase.FAILED:
         raise JobFailed(f"{view.job.name} failed: {status.reason}: {status.message}", status.reason, status.message)
     raise NotPossible(f"{view.job.name}: {view.headline or view.phase}")
-
-
-def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    rest = b""
-    for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            yield line.decode(errors="replace")
-    if rest:
-        yield rest.decode(errors="replace")

@@ -24,6 +24,9 @@ def command(
     tail: Annotated[
         int, typer.Option(help="Show the last N lines of each replica.", metavar="N", show_default=False)
     ] = -1,
+    grep: Annotated[
+        str, typer.Option(help="Show only lines that match this regular expression.", metavar="PATTERN")
+    ] = "",
     container: Annotated[
         str,
         typer.Option("--container", "-c", help="Show this sidecar or init container instead.", metavar="NAME"),
@@ -39,9 +42,11 @@ def command(
     \b
     Example:
       pdj logs wide-and-deep -f --role worker --index 0
+      pdj logs wide-and-deep --grep 'loss|Error'
     """
     import sys
 
+    from paddlejob.cli.output.log_lines import matching_lines
     from paddlejob.cli.targets.target import LogChoice, choose_target
     from paddlejob.errors import BadInput
 
@@ -49,6 +54,7 @@ def command(
         raise BadInput(f"--role {role}: use ps, worker or heter")
     choice = LogChoice(role, index, attempt, container, follow, tail)
     target = choose_target(cluster, context)
-    for piece in target.logs(namespace or target.default_namespace, name, choice):
+    pieces = target.logs(namespace or target.default_namespace, name, choice)
+    for piece in matching_lines(pieces, grep) if grep else pieces:
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
