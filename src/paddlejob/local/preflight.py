@@ -17,11 +17,12 @@ from paddlejob.local.machine.gpu_locks import is_free
 from paddlejob.local.machine.gpus import VISIBLE
 from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.container import object_errors
+from paddlejob.local.runtime.env import temporary_notes
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
-from paddlejob.local.state.store import Store, file_name
-from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured, template_errors
+from paddlejob.local.sandbox.mounts import AT_A_FILE
+from paddlejob.local.state.store import Store
+from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -42,25 +43,28 @@ def preflight(
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
     found.notes += _gpu_notes(job, options, machine)
-    unusable = list(object_errors(options.objects))
-    found.errors += unusable
-    if unusable:
-        return found
+    found.notes += temporary_notes(options)
     for role, spec in job.spec.roles.items():
         pod = spec.template["spec"]
         found.errors += [f"spec.{role}.template: {error}" for error in _unmatched_nodes(pod, machine)]
-        found.errors += [f"spec.{role}.template: {error}" for error in template_errors(pod)]
         found.errors += [f"spec.{role}.template: {error}" for error in environment_errors(pod, options)]
         for container in containers_of(pod):
             _check_image(container, pod, options, found)
         _check_volumes(pod, job.namespace, options, store, found)
-        if not isolated:
+        if isolated:
+            found.errors += _mounts_at_files(pod)
+        else:
             _check_mounts(pod, why_not, found)
             found.errors += [_no_mount(path, why_not) for path in options.host_paths]
     ignored = {field for spec in job.spec.roles.values() for field in not_honoured(spec.template["spec"], isolated)}
     if ignored:
         found.notes.append(f"No effect on one machine, only on a cluster: {', '.join(sorted(ignored))}.")
-    if _needs_paddle(job, options) and not has_paddle(options.interpreter):
+    if not Path(options.interpreter).exists():
+        found.errors.append(
+            f"the Python {options.interpreter} does not exist; activate another virtual environment, or choose a "
+            "Python with --python"
+        )
+    elif _needs_paddle(job, options) and not has_paddle(options.interpreter):
         found.errors.append(
             f"PaddlePaddle is not installed for {options.interpreter}; install it "
             "(pip install 'paddlejob[paddle]'), or choose another Python with --python"
@@ -114,7 +118,6 @@ def _unmatched_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:
 
 def _check_image(container: Manifest, pod: Manifest, options: RunOptions, found: PreflightResult) -> None:
     try:
-        file_name(container["name"], "name of a container")
         image = find_image(container.get("image") or "", options)
         found.notes.append(image.note)
         missing = _missing_program(container, image, argv(container, options))
@@ -151,6 +154,21 @@ def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: St
             found.notes.append(find_source(volume, namespace, Path(), options, store).note)
         except PaddleJobError as error:
             found.errors.append(str(error))
+
+
+def _mounts_at_files(pod: Manifest) -> Iterator[str]:
+    """What is below another mount is not known yet."""
+    files = {
+        one["name"] for one in pod.get("volumes") or [] if Path((one.get("hostPath") or {}).get("path", "/")).is_file()
+    }
+    for container in containers_of(pod):
+        mounts = container.get("volumeMounts") or []
+        targets = {Path(mount["mountPath"]) for mount in mounts}
+        for mount in mounts:
+            whole = mount["name"] not in files and not (mount.get("subPath") or mount.get("subPathExpr"))
+            target = Path(mount["mountPath"])
+            if whole and target.is_file() and targets.isdisjoint(target.parents):
+                yield AT_A_FILE.format(path=target)
 
 
 def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:

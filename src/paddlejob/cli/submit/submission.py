@@ -9,8 +9,8 @@ from typing import Any
 from paddlejob import contract
 from paddlejob.api.convert import is_kubeflow_job
 from paddlejob.api.fault import Severity
-from paddlejob.api.pod_check import check_pods
-from paddlejob.api.validate import find_faults
+from paddlejob.api.object_check import check_object
+from paddlejob.api.pod_check import check_job, check_pods
 from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in, objects_in
 from paddlejob.errors import InvalidJob, PaddleJobError
 
@@ -85,10 +85,11 @@ def _errors(document: Object, source: str, namespace: str) -> list[str]:
     if is_kubeflow_job(document):
         return [str(kubeflow_job_in(source, document))]
     if is_paddle_job(document):
-        found = find_faults(document) or [one for one in check_pods(document) if one.severity is not Severity.WARNING]
+        found = [one for one in check_job(document) if one.severity is not Severity.WARNING]
         errors = [fault.at(document, source) for fault in found]
     else:
         errors = [f"{source}: {fault}" for fault in _missing_fields(document)]
+        errors += [] if errors else [fault.at(document, source) for fault in check_object(document)]
     if errors or not namespace:
         return errors
     own = document["metadata"].get("namespace", namespace)

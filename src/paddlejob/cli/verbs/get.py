@@ -44,7 +44,7 @@ def list_jobs(
     else:
         typer.echo(job_table(views, output is Output.wide, namespace or target.default_namespace))
     for view in views:
-        if view.phase == "Damaged":
+        if view.damaged:
             typer.echo(f"note: {view.job.name}: {view.note}", err=True)
 
 
@@ -55,7 +55,7 @@ def get(
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
-    """Show a job, its replicas and the location of their logs.
+    """Show a job, its replicas, and on this machine their process numbers and the location of their logs.
 
     \b
     Example:
