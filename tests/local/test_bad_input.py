@@ -91,6 +91,11 @@ def test_an_image_option_that_no_container_has(pdj: Pdj):
     assert "--image other: no container uses this image; the job has: program" in output
 
 
+def test_an_image_option_for_a_job_without_an_image(pdj: Pdj):
+    output = rejected(pdj, "--image", f"other={pdj.folder}", pdj.write(command=["true"], container={"image": ""}))
+    assert output == "pdj: --image other: no container uses this image; the job names no image\n"
+
+
 def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pdj):
     file = pdj.write(command=["true"], container={"resources": {"requests": {"cpu": "5000"}}})
     output = rejected(pdj, file, code=1)

@@ -59,6 +59,7 @@ def test_a_python_that_is_gone_is_named_before_anything_starts(pdj: Pdj):
         f"the Python {pdj.folder}/gone/bin/python does not exist; activate another virtual environment" in failed.stderr
     )
     assert not list(pdj.store.folders())
+    assert pdj("run", pdj.write(command=["true"])).returncode == 0, "a job without Python does not need one"
 
 
 def mounting(pdj: Pdj, *mounts: dict[str, Any]) -> str:

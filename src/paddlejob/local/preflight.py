@@ -59,19 +59,23 @@ def preflight(
     ignored = {field for spec in job.spec.roles.values() for field in not_honoured(spec.template["spec"], isolated)}
     if ignored:
         found.notes.append(f"No effect on one machine, only on a cluster: {', '.join(sorted(ignored))}.")
-    if not Path(options.interpreter).exists():
-        found.errors.append(
+    found.errors += _missing_python(job, options)
+    found.errors = list(dict.fromkeys(found.errors))
+    found.notes = list(dict.fromkeys(note for note in found.notes if note))
+    return found
+
+
+def _missing_python(job: PaddleJob, options: RunOptions) -> Iterator[str]:
+    if not Path(options.interpreter).exists() and _uses_python(job, options):
+        yield (
             f"the Python {options.interpreter} does not exist; activate another virtual environment, or choose a "
             "Python with --python"
         )
     elif _needs_paddle(job, options) and not has_paddle(options.interpreter):
-        found.errors.append(
+        yield (
             f"PaddlePaddle is not installed for {options.interpreter}; install it "
             "(pip install 'paddlejob[paddle]'), or choose another Python with --python"
         )
-    found.errors = list(dict.fromkeys(found.errors))
-    found.notes = list(dict.fromkeys(note for note in found.notes if note))
-    return found
 
 
 def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
@@ -187,6 +191,13 @@ def _no_mount(path: str, why_not: str) -> str:
         "run as root or permit user namespaces (sysctl kernel.unprivileged_userns_clone=1 and "
         "kernel.apparmor_restrict_unprivileged_userns=0); or use the directory itself instead of a mount"
     )
+
+
+def _uses_python(job: PaddleJob, options: RunOptions) -> bool:
+    """Whether a command of the job names Python, as far as commands tell."""
+    containers = (one for spec in job.spec.roles.values() for one in containers_of(spec.template["spec"]))
+    commands = [" ".join([*(one.get("command") or []), *(one.get("args") or [])]) for one in containers]
+    return any("python" in command for command in commands) or _needs_paddle(job, options)
 
 
 def _needs_paddle(job: PaddleJob, options: RunOptions) -> bool:

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from paddlejob.api.types import Phase
+from paddlejob.cli.run.prepare import Prepared
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import LogChoice
+from paddlejob.cli.verbs.run import _restart_notes
 from paddlejob.errors import NotPossible
 from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.reservations import Reservations
@@ -119,6 +121,17 @@ def test_the_engine_of_a_job_continues_with_what_it_read_and_wrote_last(tmp_path
         (folder.path / name).write_bytes(b"")
     assert folder.job() == before.model_copy(update={"status": status})
     assert folder.job() == before.model_copy(update={"status": status})
+
+
+def test_a_job_that_starts_over_because_its_options_are_damaged_does_not_suggest_to_resume_it(tmp_path: Path):
+    store = Store(tmp_path)
+    folder, lock = begin(store)
+    lock.release()
+    job = folder.job()
+    assert job is not None
+    (folder.path / "run.json").write_bytes(b"")
+    (note,) = _restart_notes(store, [Prepared(document("mnist"), job, RunOptions(), [], [])])
+    assert note.endswith("run.json is damaged; mnist starts over")
 
 
 def test_an_event_after_a_torn_line_is_not_lost(tmp_path: Path):

@@ -118,9 +118,10 @@ def _reject_unused_options(options: RunOptions, jobs: list[PaddleJob]) -> None:
         known = f"the job has: {', '.join(sorted(volumes))}" if volumes else "the job has no volume to map"
         raise BadInput(f"--volume {name}: no volume claim has this name; {known}")
     containers = [one for pod in pods for one in [*(pod.get("initContainers") or []), *pod["containers"]]]
-    images = {str(one.get("image") or "") for one in containers}
+    images = {str(one["image"]) for one in containers if one.get("image")}
     for name in sorted(options.images.keys() - {spelling for image in images for spelling in spellings(image)}):
-        raise BadInput(f"--image {name}: no container uses this image; the job has: {', '.join(sorted(images))}")
+        known = f"the job has: {', '.join(sorted(images))}" if images else "the job names no image"
+        raise BadInput(f"--image {name}: no container uses this image; {known}")
 
 
 def _reject_duplicates(prepared: list[Prepared]) -> None:

@@ -95,6 +95,8 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
         folder = store.folder((one.job.namespace, name))
         try:
             previous = folder.job()
+            if previous and not previous.status.finished:
+                folder.options()
         except DamagedFile as error:
             notes.append(f"{error}; {name} starts over")
             continue
