@@ -86,6 +86,8 @@ def test_a_job_that_runs_with_damaged_options_says_that_it_cannot_be_resumed(tmp
     (view,) = LocalTarget(store).jobs(None)
     assert (view.phase, view.damaged) == ("Created", True)
     assert "run.json is damaged, so the job cannot be resumed once it stops; let it end" in view.note
+    with pytest.raises(NotPossible, match="cannot be resumed once it stops"):
+        LocalTarget(store).change("default", "mnist", suspend=True)
     lock.release()
 
 

@@ -19,6 +19,7 @@ from paddlejob.local.runtime.images import MAPPING_FILE, read_mapping, spellings
 from paddlejob.local.runtime.volumes import named
 from paddlejob.local.sandbox.supervisor import probe
 from paddlejob.local.state.store import Store
+from paddlejob.plan import names
 
 Object = dict[str, Any]
 USED = ("ConfigMap", "Secret", "PersistentVolume", "PersistentVolumeClaim")
@@ -55,7 +56,8 @@ def prepare(
                 document["spec"]["backoffLimit"] = 0
             job = PaddleJob.model_validate(document)
             checked = preflight(job, own, store, machine, isolated, why_not)
-            rejections += [f"{name}: job {job.name}: {error}" for error in checked.errors]
+            title = names.in_command(job.namespace, job.name)
+            rejections += [f"{name}: job {title}: {error}" for error in checked.errors]
             notes = [*(f"ignored because of --cpu: {one}" for one in ignored), *checked.notes, *_ignored_objects(own)]
             prepared.append(Prepared(document, job, replace(own, objects=_used_objects(own)), notes, warnings))
     _reject_unused_options(options, [one.job for one in prepared])

@@ -96,7 +96,7 @@ class LocalTarget:
     def change(self, namespace: str, name: str, **fields: Any) -> None:
         """The engine that runs the job picks up the change; suspend and resume start one if none runs."""
         view = self.job(namespace, name)
-        if view.phase == DAMAGED:
+        if view.phase == DAMAGED or (view.damaged and "suspend" in fields):
             raise NotPossible(view.note)
         require_unfinished(view)
         folder = self.store.folder((namespace, name))
