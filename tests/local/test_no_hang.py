@@ -130,6 +130,16 @@ def test_a_key_that_a_config_map_lacks_is_rejected(pdj: Pdj):
     assert "ConfigMap rates has no key momentum" in reported
 
 
+def test_binary_data_of_a_config_map_reaches_the_volume_unchanged(pdj: Pdj):
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "model"}, "binaryData": {"w": "//79"}}
+    read = ["python3", "-c", "print(open('/of-a-test/w', 'rb').read() == b'\\xff\\xfe\\xfd')"]
+    mounts = {"volumeMounts": [{"name": "model", "mountPath": "/of-a-test"}]}
+    volume = {"name": "model", "configMap": {"name": "model"}}
+    file = with_objects(pdj.write(command=read, container=mounts, pod={"volumes": [volume]}), config)
+    assert pdj("run", file).returncode == 0
+    assert pdj.log("job", "worker-0") == "True\n"
+
+
 def test_a_secret_that_is_not_base64_is_rejected(pdj: Pdj):
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"token": "not base64!"}}
     file = with_objects(pdj.write(command=TRUE, container={"envFrom": [{"secretRef": {"name": "key"}}]}), secret)

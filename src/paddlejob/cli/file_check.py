@@ -10,6 +10,7 @@ from paddlejob.api.fault import Fault, Severity, line_of
 from paddlejob.api.launcher import launcher_warnings
 from paddlejob.api.object_check import check_object
 from paddlejob.api.pod_check import check_job
+from paddlejob.api.references import missing_keys
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.files import is_paddle_job
 
@@ -48,7 +49,7 @@ def check_objects(source: str, objects: list[Object], cluster: bool = True) -> R
     report = Report(source, jobs=[_name(job) for job in jobs])
     for one in objects:
         if is_paddle_job(one):
-            _check_job(one, report, cluster)
+            _check_job(one, [other for other in objects if other is not one], report, cluster)
         else:
             report.errors += [_finding(one, fault) for fault in check_object(one)]
     report.errors += _duplicates(jobs)
@@ -56,8 +57,10 @@ def check_objects(source: str, objects: list[Object], cluster: bool = True) -> R
     return report
 
 
-def _check_job(job: Object, report: Report, cluster: bool) -> None:
+def _check_job(job: Object, others: list[Object], report: Report, cluster: bool) -> None:
     faults = check_job(job)
+    if not any(fault.severity is Severity.ERROR for fault in faults):
+        faults += missing_keys(job, others)
     for fault in faults:
         if fault.severity is Severity.ERROR:
             report.errors.append(_finding(job, fault))

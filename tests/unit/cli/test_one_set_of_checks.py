@@ -54,6 +54,20 @@ BAD = {
         [job(), {**KEY, "data": {"token": "not base64!"}}],
         "data.token: is not base64; encode it, or write it as it is under stringData (Secret key)",
     ),
+    "a key that the ConfigMap of the file lacks": (
+        [
+            job(container={"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "rates", "key": "rate"}}}]}),
+            {**RATES, "data": {"lr": "0.1"}},
+        ],
+        "env[0].valueFrom.configMapKeyRef.key: ConfigMap rates has no key rate; add it, or correct the key",
+    ),
+    "a file that the Secret of the file lacks": (
+        [
+            job(volumes=[{"name": "v", "secret": {"secretName": "key", "items": [{"key": "a", "path": "b"}]}}]),
+            {**KEY, "stringData": {"token": "x"}},
+        ],
+        "volumes[0].secret.items[0].key: Secret key has no key a; add it",
+    ),
     "an object without a name": ([job(), {"apiVersion": "v1", "kind": "ConfigMap"}], "metadata.name: is missing"),
     "an object without a kind": ([job(), {"apiVersion": "v1", "data": {}}], "kind: is missing in a document; add it"),
     "a claim with dots": ([job(volumes=[CLAIM])], 'claimName: "../models" is not a valid name'),
@@ -77,6 +91,12 @@ def test_both_report_the_same_fault_once(objects: list[dict[str, Any]], message:
     (reported,) = report.lines(report.errors)
     assert message in reported
     assert errors_of_run(tmp_path, file) == [reported]
+
+
+def test_a_key_of_an_object_that_may_be_in_the_cluster_or_is_optional_is_not_an_error(tmp_path: Path):
+    references = [{"name": "absent", "key": "a"}, {"name": "rates", "key": "a", "optional": True}]
+    env = [{"name": f"A{i}", "valueFrom": {"configMapKeyRef": one}} for i, one in enumerate(references)]
+    assert _check(write(tmp_path, job(container={"env": env}), {**RATES, "data": {"lr": "0.1"}})).errors == []
 
 
 def test_the_errors_of_all_files_are_reported_at_once(tmp_path: Path):

@@ -11,6 +11,7 @@ from paddlejob.api.convert import is_kubeflow_job
 from paddlejob.api.fault import Severity
 from paddlejob.api.object_check import check_object
 from paddlejob.api.pod_check import check_job, check_pods
+from paddlejob.api.references import missing_keys
 from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in, objects_in
 from paddlejob.errors import InvalidJob, PaddleJobError
 
@@ -72,7 +73,7 @@ def read_submission(files: list[str], namespace: str = "") -> Submission:
         if not any(map(is_paddle_job, documents)):
             errors.append(str(no_job_in(name, documents)))
         for document in documents:
-            errors += _errors(document, name, namespace)
+            errors += _errors(document, documents, name, namespace)
             warnings += [] if errors else _warnings(document, name)
         objects += documents
     errors += [] if errors else _duplicates(objects, namespace)
@@ -81,12 +82,12 @@ def read_submission(files: list[str], namespace: str = "") -> Submission:
     return Submission(tuple(sorted(objects, key=_rank)), tuple(warnings))
 
 
-def _errors(document: Object, source: str, namespace: str) -> list[str]:
+def _errors(document: Object, documents: list[Object], source: str, namespace: str) -> list[str]:
     if is_kubeflow_job(document):
         return [str(kubeflow_job_in(source, document))]
     if is_paddle_job(document):
         found = [one for one in check_job(document) if one.severity is not Severity.WARNING]
-        errors = [fault.at(document, source) for fault in found]
+        errors = [fault.at(document, source) for fault in found or missing_keys(document, documents)]
     else:
         errors = [f"{source}: {fault}" for fault in _missing_fields(document)]
         errors += [] if errors else [fault.at(document, source) for fault in check_object(document)]

@@ -126,15 +126,22 @@ def _resource(reference: Manifest, container: Manifest) -> str:
 
 
 def config_maps(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
-    return {one["metadata"]["name"]: dict(one.get("data") or {}) for one in objects if one["kind"] == "ConfigMap"}
+    found = {}
+    for one in objects:
+        if one["kind"] == "ConfigMap":
+            found[one["metadata"]["name"]] = _decoded(one.get("binaryData")) | (one.get("data") or {})
+    return found
 
 
 def secrets(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
     found = {}
     for one in objects:
         if one["kind"] == "Secret":
-            values = {key: base64.b64decode(value) for key, value in (one.get("data") or {}).items()}
-            # Bytes that are not text become the same bytes again in a file or in the environment of a program.
-            decoded = {key: value.decode(errors="surrogateescape") for key, value in values.items()}
-            found[one["metadata"]["name"]] = decoded | (one.get("stringData") or {})
+            found[one["metadata"]["name"]] = _decoded(one.get("data")) | (one.get("stringData") or {})
     return found
+
+
+def _decoded(encoded: Mapping[str, str] | None) -> dict[str, str]:
+    """Bytes that are not text become the same bytes again in a file or in the environment of a program."""
+    values = {key: base64.b64decode(value) for key, value in (encoded or {}).items()}
+    return {key: value.decode(errors="surrogateescape") for key, value in values.items()}
