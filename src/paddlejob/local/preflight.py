@@ -19,7 +19,7 @@ from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.env import temporary_notes
 from paddlejob.local.runtime.images import Image, argv, find_image
-from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
+from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source, named
 from paddlejob.local.sandbox.mounts import AT_A_FILE
 from paddlejob.local.state.store import Store
 from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured
@@ -162,17 +162,22 @@ def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: St
 
 def _mounts_at_files(pod: Manifest) -> Iterator[str]:
     """What is below another mount is not known yet."""
-    files = {
-        one["name"] for one in pod.get("volumes") or [] if Path((one.get("hostPath") or {}).get("path", "/")).is_file()
-    }
+    files = {one["name"] for one in pod.get("volumes") or [] if _is_file(Path("/", named(one)))}
     for container in containers_of(pod):
         mounts = container.get("volumeMounts") or []
-        targets = {Path(mount["mountPath"]) for mount in mounts}
+        targets = {Path("/", mount["mountPath"]) for mount in mounts}
         for mount in mounts:
             whole = mount["name"] not in files and not (mount.get("subPath") or mount.get("subPathExpr"))
-            target = Path(mount["mountPath"])
-            if whole and target.is_file() and targets.isdisjoint(target.parents):
+            target = Path("/", mount["mountPath"])
+            if whole and _is_file(target) and targets.isdisjoint(target.parents):
                 yield AT_A_FILE.format(path=target)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # in a directory of another user's
 
 
 def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:
