@@ -19,7 +19,7 @@ def notes(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if line.startswith("note: ")]
 
 
-def test_jobs_of_one_name_in_two_namespaces_are_told_apart(pdj: Pdj):
+def test_jobs_of_one_name_in_two_namespaces_are_shown_with_their_namespaces(pdj: Pdj):
     path = Path(pdj.write(command=["true"], backoffLimit=0))
     jobs = [yaml.safe_load(path.read_text()) for _ in range(2)]
     jobs[0]["metadata"]["namespace"] = "team-a"
@@ -125,11 +125,11 @@ def test_a_tmpdir_of_ordinary_length_reaches_the_program(pdj: Pdj):
     assert "TMPDIR" not in done.stderr
 
 
-def test_a_replica_can_be_killed_by_the_number_that_is_shown(pdj: Pdj):
+def test_a_replica_can_be_killed_by_the_process_id_that_is_shown(pdj: Pdj):
     program = ["bash", "-c", "echo x >> ups; [ $(wc -l < ups) -gt 2 ] || exec sleep 300"]
     pdj("run", "-d", pdj.write(command=program, workers=2))
     pdj.until("job", phase="Running")
-    wait(lambda: len(replicas(pdj)) == 2 and all("pid" in one for one in replicas(pdj)), lambda: "two process numbers")
+    wait(lambda: len(replicas(pdj)) == 2 and all("pid" in one for one in replicas(pdj)), lambda: "two process IDs")
     pid = replicas(pdj)[1]["pid"]
     table = pdj("get", "job").stdout.splitlines()
     header, row = (next(line.split() for line in table if line.startswith(name)) for name in ("REPLICA", "worker-1"))

@@ -1,4 +1,4 @@
-"""`pdj validate` and `pdj run` find the same faults in a file, in the same words, each once."""
+"""`pdj validate` and `pdj run` find the same faults in a file, with the same messages, each once."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def get(
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
-    """Show a job, its replicas, and on this machine their process numbers and the location of their logs.
+    """Show a job, its replicas, and on this machine their process IDs and the location of their logs.
 
     \b
     Example:
