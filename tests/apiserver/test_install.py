@@ -149,6 +149,30 @@ def test_for_one_namespace_the_operator_gets_rights_there_only(
     assert "all jobs because another operator is installed" in pdj.run("uninstall", "--yes", "-n", "tools").stderr
 
 
+def test_an_operator_of_one_namespace_watches_all_of_them_only_if_that_is_asked_for(
+    pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
+) -> None:
+    assert pdj.run("install", "--watch", kwok_namespace).returncode == 0
+    before = held(plane, *DEPLOYMENT)["spec"]
+
+    silent = pdj.run("install")
+    assert silent.returncode == 2
+    assert f"watches only namespace {kwok_namespace}, and this would make it watch all of them" in silent.stderr
+    assert "--all-namespaces" in silent.stderr
+    assert held(plane, *DEPLOYMENT)["spec"] == before
+    assert plane.kubectl("get", "clusterrole", "paddle-controller-manager", check=False).returncode == 1
+
+    shown = next(part for part in silent.stderr.split("`") if part.startswith("pdj install"))
+    assert pdj.run(*shlex.split(shown)[1:]).returncode == 0
+    assert held(plane, *DEPLOYMENT)["spec"] == before
+
+    wide = pdj.run("install", "--all-namespaces")
+    assert wide.returncode == 0, wide.stderr
+    assert "watches all namespaces" in wide.stdout
+    both = pdj.run("install", "--all-namespaces", "--watch", kwok_namespace)
+    assert (both.returncode, "exclude each other" in both.stderr) == (2, True)
+
+
 @pytest.mark.full
 def test_a_namespace_that_holds_other_things_is_used_and_kept(
     pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str

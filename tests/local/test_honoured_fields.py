@@ -38,6 +38,27 @@ def test_a_pre_stop_hook_runs_before_the_program_is_asked_to_end(pdj: Pdj):
     assert (pdj.folder / "order").read_text().split() == ["hook", "asked"]
 
 
+def test_a_post_start_hook_that_fails_is_the_reason_with_its_status_and_output(pdj: Pdj):
+    hook = {"postStart": {"exec": {"command": ["bash", "-c", "echo no license server; exit 3"]}}}
+    file = pdj.write(command=["sleep", "300"], container={"lifecycle": hook}, backoffLimit=0)
+    failed = pdj("run", file)
+    assert failed.returncode == 1
+    expected = "job-worker-0 was killed: its postStart hook failed with exit status 3; correct the hook"
+    assert f"{expected}\nno license server" in failed.stderr
+    assert "137" not in failed.stderr
+    why = pdj("why", "job").stdout
+    assert expected in why
+    assert "no license server" in why
+    assert "no license server" in pdj("logs", "job", "-c", "paddle.postStart").stdout
+
+
+def test_a_post_start_hook_that_does_not_exist_ends_its_container_as_on_a_cluster(pdj: Pdj):
+    hook = {"postStart": {"exec": {"command": ["no-such-hook"]}}}
+    failed = pdj("run", pdj.write(command=["sleep", "300"], container={"lifecycle": hook}, backoffLimit=0))
+    assert failed.returncode == 1
+    assert "its postStart hook could not start: no-such-hook: no such command; correct the hook" in failed.stderr
+
+
 def test_fields_without_effect_are_noted_in_one_line(pdj: Pdj):
     file = Path(pdj.write(command=["true"], pod={"hostAliases": [{"ip": "10.0.0.1", "hostnames": ["x"]}]}))
     document = yaml.safe_load(file.read_text())

@@ -55,6 +55,14 @@ def test_a_native_sidecar_that_crashes_is_restarted_and_shown(pdj: Pdj):
     assert "container logger of job-worker-0 failed with exit status 3" in pdj("get", "job").stdout
 
 
+def test_the_program_starts_while_a_hook_of_a_sidecar_still_runs(pdj: Pdj):
+    keeper = sidecar("while true; do sleep 0.1; done", "keeper")
+    keeper["lifecycle"] = {"postStart": {"exec": {"command": FOREVER}}}
+    pod = {"initContainers": [keeper], "terminationGracePeriodSeconds": 0}
+    done = pdj("run", pdj.write(command=TRUE, pod=pod))
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_sidecar_that_crashes_is_shown(pdj: Pdj):
     file = Path(pdj.write(command=["sleep", "1"]))
     document = yaml.safe_load(file.read_text())
@@ -109,7 +117,7 @@ def test_two_containers_of_one_name_are_rejected(pdj: Pdj):
 def test_a_number_in_a_config_map_is_rejected_with_the_quotes_to_write(pdj: Pdj):
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rates"}, "data": {"lr": 0.1}}
     file = with_objects(pdj.write(command=TRUE, container={"envFrom": [{"configMapRef": {"name": "rates"}}]}), config)
-    assert 'ConfigMap rates: data.lr: write "0.1" in quotes' in rejected(pdj, file)
+    assert 'data.lr: values are strings; write "0.1" in quotes (ConfigMap rates)' in rejected(pdj, file)
 
 
 def test_a_key_that_a_config_map_lacks_is_rejected(pdj: Pdj):
@@ -122,10 +130,20 @@ def test_a_key_that_a_config_map_lacks_is_rejected(pdj: Pdj):
     assert "ConfigMap rates has no key momentum" in reported
 
 
+def test_binary_data_of_a_config_map_reaches_the_volume_unchanged(pdj: Pdj):
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "model"}, "binaryData": {"w": "//79"}}
+    read = ["python3", "-c", "print(open('/of-a-test/w', 'rb').read() == b'\\xff\\xfe\\xfd')"]
+    mounts = {"volumeMounts": [{"name": "model", "mountPath": "/of-a-test"}]}
+    volume = {"name": "model", "configMap": {"name": "model"}}
+    file = with_objects(pdj.write(command=read, container=mounts, pod={"volumes": [volume]}), config)
+    assert pdj("run", file).returncode == 0
+    assert pdj.log("job", "worker-0") == "True\n"
+
+
 def test_a_secret_that_is_not_base64_is_rejected(pdj: Pdj):
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"token": "not base64!"}}
     file = with_objects(pdj.write(command=TRUE, container={"envFrom": [{"secretRef": {"name": "key"}}]}), secret)
-    assert "Secret key: data.token" in rejected(pdj, file)
+    assert "data.token: is not base64; encode it" in rejected(pdj, file)
 
 
 def test_a_secret_that_is_not_text_reaches_the_program_unchanged(pdj: Pdj):

@@ -20,7 +20,6 @@ from paddlejob.local.state.store import JobFolder, Store
 
 START = [sys.executable, "-c", "from paddlejob.cli.main import main; main()"]
 PATIENCE = 60.0
-LONGEST_TMPDIR = 70
 
 
 def _signals(ignored: Iterable[signal.Signals]) -> None:
@@ -29,18 +28,12 @@ def _signals(ignored: Iterable[signal.Signals]) -> None:
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
 
-def _environment() -> dict[str, str]:
-    """Paddle's gloo uses multiprocessing, which binds sockets below TMPDIR: their paths may have 107 bytes only."""
-    too_long = len(os.environ.get("TMPDIR", "")) > LONGEST_TMPDIR
-    return {name: value for name, value in os.environ.items() if name != "TMPDIR" or not too_long}
-
-
 class Pdj:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.state = folder / "state"
         self.store = Store(self.state)
-        self.environment = {**_environment(), "PADDLEJOB_STATE": str(self.state), "COLUMNS": "200"}
+        self.environment = {**os.environ, "PADDLEJOB_STATE": str(self.state), "COLUMNS": "200"}
         self._started: list[subprocess.Popen[str]] = []
 
     def write(self, name: str = "job", *, command: list[str] | None = None, **options: Any) -> str:

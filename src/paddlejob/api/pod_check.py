@@ -1,4 +1,4 @@
-"""What the schema of a job allows but no pod can do, and what its author can hardly have meant."""
+"""The checks of a job on every target: the schema, then what no pod can do, and what is hardly intended."""
 
 from __future__ import annotations
 
@@ -9,15 +9,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from paddlejob.api.documents import Path
+from paddlejob.api.env_check import check_variables
 from paddlejob.api.fault import Fault, Severity
+from paddlejob.api.pod_names import check_names, containers_of
 from paddlejob.api.rules import ROLES, Obj
 from paddlejob.api.training_check import check_training
+from paddlejob.api.validate import find_faults
 from paddlejob.api.yaml_problem import FULL_WIDTH, show
 
 DEVICES = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "nvidia": "nvidia.com/gpu", "cuda": "nvidia.com/gpu"}
 PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "storage")
+NOT_IN_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 SHELL = re.compile(r"&&|\|\||[|;<>$`*]")
 QUOTES = tuple(character for character, meant in FULL_WIDTH.items() if meant in "\"'")
+
+
+def check_job(document: Obj) -> list[Fault]:
+    """Everything that can be wrong with a job, whatever runs it; a job with errors in it cannot run."""
+    return find_faults(document) or check_pods(document)
+
+
+def errors_of(document: Obj) -> list[Fault]:
+    """Those that prevent the job from running on any target."""
+    return [fault for fault in check_job(document) if fault.severity is Severity.ERROR]
 
 
 def check_pods(job: Obj) -> list[Fault]:
@@ -30,16 +44,16 @@ def check_pods(job: Obj) -> list[Fault]:
 
 
 def _check_pod(pod: Obj, path: Path) -> Iterator[Fault]:
-    volumes = [volume["name"] for volume in pod.get("volumes") or []]
-    yield from _duplicates(volumes, (*path, "volumes"), "volume")
-    names = []
-    for field in ("initContainers", "containers"):
-        for index, container in enumerate(pod.get(field) or []):
-            here = (*path, field, index)
-            names.append(container["name"])
-            yield from _check_container(container, here)
-            yield from _check_mounts(container, here, volumes)
-    yield from _duplicates(names, (*path, "containers"), "container")
+    yield from check_names(pod, path)
+    for container, here in containers_of(pod, path):
+        yield from _check_container(container, here)
+        if here[-2] == "initContainers" and container.get("restartPolicy") != "Always":
+            for field in NOT_IN_INIT:
+                if field in container:
+                    message = (
+                        "an init container cannot have it; remove it, or make it a sidecar (restartPolicy: Always)"
+                    )
+                    yield Fault((*here, field), message)
 
 
 def _check_container(container: Obj, path: Path) -> Iterator[Fault]:
@@ -48,6 +62,7 @@ def _check_container(container: Obj, path: Path) -> Iterator[Fault]:
         yield Fault((*path, "image"), message, Severity.CLUSTER)
     yield from _check_command(container, path)
     yield from _check_quotes(container, path)
+    yield from check_variables(container, path)
     yield from _check_resources(container.get("resources") or {}, (*path, "resources"))
 
 
@@ -84,14 +99,6 @@ def _items(container: Obj, field: str) -> Iterator[tuple[int, Any]]:
     return iter(enumerate(container.get(field) or []))
 
 
-def _check_mounts(container: Obj, path: Path, volumes: list[str]) -> Iterator[Fault]:
-    for index, mount in enumerate(container.get("volumeMounts") or []):
-        if mount["name"] not in volumes:
-            known = f"use one of {', '.join(volumes)}" if volumes else "there are none"
-            message = f'no volume is named "{mount["name"]}" ({known}); add it to volumes of the pod'
-            yield Fault((*path, "volumeMounts", index, "name"), message)
-
-
 def _check_resources(resources: Obj, path: Path) -> Iterator[Fault]:
     limits = resources.get("limits") or {}
     for field in ("limits", "requests"):
@@ -109,8 +116,3 @@ def _not_a_resource(name: str, amount: object) -> str:
     if device:
         return f"is not a resource of Kubernetes, so no GPU would be assigned; write {device}: {amount}"
     return "is not a resource of Kubernetes; use cpu, memory or the full name of a device, such as nvidia.com/gpu"
-
-
-def _duplicates(names: list[str], path: Path, what: str) -> Iterator[Fault]:
-    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        yield Fault(path, f'two {what}s are named "{name}"; rename one')

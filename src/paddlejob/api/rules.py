@@ -74,10 +74,10 @@ _CEL_LONGEST = "[{}].max()".format(
 
 def _name_is_a_label(job: Obj) -> str | None:
     name = job["metadata"]["name"]
-    return None if re.fullmatch(contract.DNS_LABEL, name) else f"metadata.name: {_NOT_A_LABEL}"
+    return None if re.fullmatch(contract.DNS_LABEL, name) else f"metadata.name: {NOT_A_LABEL}"
 
 
-_NOT_A_LABEL = (
+NOT_A_LABEL = (
     "is not a valid name; use lower-case letters, digits and '-', start and end with a letter or digit, and use at "
     f"most {NAME_LIMIT} characters"
 )
@@ -154,7 +154,7 @@ RULES = (
         "root",
         # Stored jobs keep working: a job has no status when it is created, and gets one before its first pod.
         f"has(self.status) || self.metadata.name.matches('^{contract.DNS_LABEL}$')",
-        f"metadata.name: {_NOT_A_LABEL}",
+        f"metadata.name: {NOT_A_LABEL}",
         _name_is_a_label,
     ),
     Rule(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from paddlejob import contract
@@ -15,7 +14,7 @@ from paddlejob.api.crd import job_schema
 from paddlejob.api.documents import Path
 from paddlejob.api.fault import Fault, parse_fault
 from paddlejob.api.misplaced import METADATA_FIELDS, remedy
-from paddlejob.api.rules import CHANGE_RULES, ROLES, RULES, Obj
+from paddlejob.api.rules import CHANGE_RULES, NOT_A_LABEL, ROLES, RULES, Obj
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.yaml_problem import first_full_width, full_width, show
 from paddlejob.errors import InvalidJob
@@ -49,23 +48,7 @@ def find_faults(document: Obj) -> list[Fault]:
     for role in ROLES:
         if role in job["spec"]:
             checked += [(rule.check(job["spec"][role]), f"spec.{role}.") for rule in RULES if rule.level == "role"]
-    return [parse_fault(prefix + fault) for fault, prefix in checked if fault] + _sub_path_faults(job["spec"])
-
-
-def _sub_path_faults(spec: Obj) -> list[Fault]:
-    """Paths that point outside their volume. The API server rejects only the pods of such a job."""
-    found = []
-    for role, kind in product(ROLES, ("initContainers", "containers")):
-        containers = spec[role]["template"]["spec"].get(kind) or [] if role in spec else []
-        for number, container in enumerate(containers):
-            for index, mount in enumerate(container.get("volumeMounts") or []):
-                for field in ("subPath", "subPathExpr"):
-                    path = mount.get(field) or ""
-                    if path.startswith("/") or ".." in path.split("/"):
-                        where = ("spec", role, "template", "spec", kind, number, "volumeMounts", index, field)
-                        message = "points outside the volume; use a relative path without '..'"
-                        found.append(Fault(where, f"{show(path)} {message}"))
-    return found
+    return [parse_fault(prefix + fault) for fault, prefix in checked if fault]
 
 
 def change_faults(new: Obj, old: Obj) -> list[str]:
@@ -160,10 +143,7 @@ def _sentence(error: ValidationError) -> str:
         case "pattern" if kind.pattern == contract.QUANTITY:
             return f"{show(value)} is not a quantity; write it as 2, 500m or 4Gi"
         case "pattern":
-            return (
-                f"{show(value)} is not a valid name; use lower-case letters, digits and '-', start and end "
-                "with a letter or digit, and use at most 63 characters"
-            )
+            return f"{show(value)} {NOT_A_LABEL}"
     return str(error.message)
 
 

@@ -26,7 +26,7 @@ from paddlejob.local.state.changes import change_spec
 from paddlejob.local.state.leftovers import remove_leftovers, remove_pods
 from paddlejob.local.state.store import Document, JobFolder, Store, is_inactive
 from paddlejob.locks import ProcessLock
-from paddlejob.plan import times
+from paddlejob.plan import names, times
 
 WATCH_STORE_EVERY = 0.15
 WATCH_MEMORY_EVERY = 0.4
@@ -127,13 +127,14 @@ class LocalEngine:
         return not any(key in self._locks for key in keys)
 
     def interrupt(self, message: str) -> None:
-        """Suspend every job that is still active, so that it can be resumed."""
+        """Suspend every job that is still active, so that it can be resumed; {job} in the message is that job."""
         for key, kubelet in list(self.backend.kubelets.items()):
             folder = kubelet.objects.folder
             job = folder.job()
             if job is None or is_inactive(job):
                 continue
-            event = {"time": times.format(self._clock()), "reason": "Interrupted", "message": message, "warning": True}
+            text = message.format(job=names.in_command(*key))
+            event = {"time": times.format(self._clock()), "reason": "Interrupted", "message": text, "warning": True}
             try:
                 folder.add_event(event)
                 change_spec(folder, suspend=True)

@@ -47,5 +47,5 @@ class RunOptions:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any] | None) -> Self:
-        known = stored or {}
+        known = {} if stored is None else stored
         return cls(**{**known, "objects": tuple(known.get("objects", ()))})

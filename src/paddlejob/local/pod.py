@@ -49,6 +49,8 @@ class LocalPod:
     restarts: Counter[str] = field(default_factory=Counter)
     note: str = ""
     """The last failure of a container other than the training container."""
+    failed_hook: str = ""
+    """How the postStart hook of the training container failed, with its output; the container is killed for it."""
     stopped: bool = False
     """Terminated on request, not by its own program."""
     removed: bool = False
@@ -84,6 +86,11 @@ class LocalPod:
         """Containers of the pod that are alive, without sidecars, which end after them."""
         sidecars = {one["name"] for one in self.sidecars}
         return [name for name in self.alive if name not in sidecars]
+
+    @property
+    def is_started(self) -> bool:
+        """Whether its containers were started; hooks of its sidecars may run before."""
+        return self.main["name"] in self.alive
 
     @property
     def grace(self) -> float:

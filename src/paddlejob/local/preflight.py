@@ -17,11 +17,12 @@ from paddlejob.local.machine.gpu_locks import is_free
 from paddlejob.local.machine.gpus import VISIBLE
 from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.container import object_errors
+from paddlejob.local.runtime.env import temporary_notes
 from paddlejob.local.runtime.images import Image, argv, find_image
-from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
-from paddlejob.local.state.store import Store, file_name
-from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured, template_errors
+from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source, named
+from paddlejob.local.sandbox.mounts import AT_A_FILE
+from paddlejob.local.state.store import Store
+from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -42,32 +43,39 @@ def preflight(
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
     found.notes += _gpu_notes(job, options, machine)
-    unusable = list(object_errors(options.objects))
-    found.errors += unusable
-    if unusable:
-        return found
+    found.notes += temporary_notes(options)
     for role, spec in job.spec.roles.items():
         pod = spec.template["spec"]
         found.errors += [f"spec.{role}.template: {error}" for error in _unmatched_nodes(pod, machine)]
-        found.errors += [f"spec.{role}.template: {error}" for error in template_errors(pod)]
         found.errors += [f"spec.{role}.template: {error}" for error in environment_errors(pod, options)]
         for container in containers_of(pod):
             _check_image(container, pod, options, found)
         _check_volumes(pod, job.namespace, options, store, found)
-        if not isolated:
+        if isolated:
+            found.errors += _mounts_at_files(pod)
+        else:
             _check_mounts(pod, why_not, found)
             found.errors += [_no_mount(path, why_not) for path in options.host_paths]
     ignored = {field for spec in job.spec.roles.values() for field in not_honoured(spec.template["spec"], isolated)}
     if ignored:
         found.notes.append(f"No effect on one machine, only on a cluster: {', '.join(sorted(ignored))}.")
-    if _needs_paddle(job, options) and not has_paddle(options.interpreter):
-        found.errors.append(
-            f"PaddlePaddle is not installed for {options.interpreter}; install it "
-            "(pip install 'paddlejob[paddle]'), or choose another Python with --python"
-        )
+    found.errors += _missing_python(job, options)
     found.errors = list(dict.fromkeys(found.errors))
     found.notes = list(dict.fromkeys(note for note in found.notes if note))
     return found
+
+
+def _missing_python(job: PaddleJob, options: RunOptions) -> Iterator[str]:
+    if not Path(options.interpreter).exists() and _uses_python(job, options):
+        yield (
+            f"the Python {options.interpreter} does not exist; activate another virtual environment, or choose a "
+            "Python with --python"
+        )
+    elif _needs_paddle(job, options) and not has_paddle(options.interpreter):
+        yield (
+            f"PaddlePaddle is not installed for {options.interpreter}; install it "
+            "(pip install 'paddlejob[paddle]'), or choose another Python with --python"
+        )
 
 
 def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
@@ -114,7 +122,6 @@ def _unmatched_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:
 
 def _check_image(container: Manifest, pod: Manifest, options: RunOptions, found: PreflightResult) -> None:
     try:
-        file_name(container["name"], "name of a container")
         image = find_image(container.get("image") or "", options)
         found.notes.append(image.note)
         missing = _missing_program(container, image, argv(container, options))
@@ -153,6 +160,26 @@ def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: St
             found.errors.append(str(error))
 
 
+def _mounts_at_files(pod: Manifest) -> Iterator[str]:
+    """What is below another mount is not known yet."""
+    files = {one["name"] for one in pod.get("volumes") or [] if _is_file(Path("/", named(one)))}
+    for container in containers_of(pod):
+        mounts = container.get("volumeMounts") or []
+        targets = {Path("/", mount["mountPath"]) for mount in mounts}
+        for mount in mounts:
+            whole = mount["name"] not in files and not (mount.get("subPath") or mount.get("subPathExpr"))
+            target = Path("/", mount["mountPath"])
+            if whole and _is_file(target) and targets.isdisjoint(target.parents):
+                yield AT_A_FILE.format(path=target)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # in a directory of another user's
+
+
 def _check_mounts(pod: Manifest, why_not: str, found: PreflightResult) -> None:
     for container in containers_of(pod):
         for mount in container.get("volumeMounts") or []:
@@ -169,6 +196,13 @@ def _no_mount(path: str, why_not: str) -> str:
         "run as root or permit user namespaces (sysctl kernel.unprivileged_userns_clone=1 and "
         "kernel.apparmor_restrict_unprivileged_userns=0); or use the directory itself instead of a mount"
     )
+
+
+def _uses_python(job: PaddleJob, options: RunOptions) -> bool:
+    """Whether a command of the job names Python, as far as commands tell."""
+    containers = (one for spec in job.spec.roles.values() for one in containers_of(spec.template["spec"]))
+    commands = [" ".join([*(one.get("command") or []), *(one.get("args") or [])]) for one in containers]
+    return any("python" in command for command in commands) or _needs_paddle(job, options)
 
 
 def _needs_paddle(job: PaddleJob, options: RunOptions) -> bool:

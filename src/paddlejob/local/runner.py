@@ -171,10 +171,10 @@ def _on_command(commands: int, engine: LocalEngine, killed: asyncio.Event) -> No
     if KILL in received:
         killed.set()
     elif received:
-        engine.interrupt("pdj run was interrupted; continue the job with `pdj resume`")
+        engine.interrupt("pdj run was interrupted; continue the job with `pdj resume {job}`")
     else:
         asyncio.get_running_loop().remove_reader(commands)
-        engine.interrupt("pdj run was killed, and the processes of the job ended; continue it with `pdj resume`")
+        engine.interrupt("pdj run was killed, and the processes of the job ended; continue it with `pdj resume {job}`")
 
 
 async def _wait_until_all_idle(engine: LocalEngine, keys: list[Key]) -> None:

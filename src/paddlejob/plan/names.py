@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from paddlejob.api.types import PaddleJob, Role
 
+DEFAULT_NAMESPACE = "default"
+
+
+def in_command(namespace: str, name: str) -> str:
+    """A job as the arguments of a `pdj` command in a message."""
+    return f"{name}{namespace_flag(namespace)}"
+
+
+def namespace_flag(namespace: str) -> str:
+    """With a leading space; empty for the default namespace."""
+    return "" if namespace == DEFAULT_NAMESPACE else f" -n {namespace}"
+
 
 def pod(job: PaddleJob, role: Role, index: int) -> str:
     """Of a pod, and of its Service."""

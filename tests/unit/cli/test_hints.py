@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -56,6 +57,33 @@ def test_an_interrupted_job_is_resumed_by_the_command_that_is_shown(pdj: Pdj) ->
     resume = commands(shown)[-1]
     assert resume == ["resume", "job", "-n", "team"]
     assert pdj(*resume).returncode == 0, shown
+
+
+def test_the_summary_of_a_run_names_commands_with_the_namespace(pdj: Pdj) -> None:
+    failed = pdj("run", "-n", "team", pdj.write(command=["false"], backoffLimit=0))
+    (why,) = commands(failed.stdout)
+    assert why == ["why", "job", "-n", "team"]
+    assert pdj(*why).returncode == 0
+    missing = pdj("logs", "job", "-n", "team", "--role", "ps").stderr
+    assert commands(missing) == [["get", "job", "-n", "team"]]
+
+
+def test_a_suspended_job_is_resumed_by_the_command_in_its_status(pdj: Pdj) -> None:
+    file = pdj.write(command=["sleep", "300"])
+    running = pdj.start("run", "-n", "team", file)
+    target = LocalTarget(pdj.store)
+    while not (seen := target.find(("team", "job"))) or seen.phase != "Running":
+        assert running.poll() is None
+        time.sleep(0.05)
+    assert all(command[-2:] == ["-n", "team"] for command in commands(pdj("run", "-n", "team", file).stderr))
+    running.send_signal(signal.SIGINT)
+    printed = running.communicate(timeout=60)[0]
+    assert commands(printed)[-1] == ["resume", "job", "-n", "team"]
+    stored = pdj.store.folder(("team", "job"))
+    job = stored.job()
+    assert job is not None
+    assert commands(job.status.message) == [["resume", "job", "-n", "team"]]
+    assert commands(stored.events()[0]["message"]) == [["resume", "job", "-n", "team"]]
 
 
 def test_who_looks_in_the_wrong_namespace_learns_how_to_start_a_job_there(tmp_path: Path) -> None:

@@ -78,9 +78,16 @@ def test_the_message_of_a_pod_that_fails_reaches_all_others(pods: Pods):
 
 
 def test_the_first_pod_forwards_a_message_before_it_exits_itself():
-    pods = Pods(emit_first=lambda event: pods.heartbeats[0].close())
+    exited = threading.Event()
+
+    def exit_at_once(event: Any) -> None:
+        pods.heartbeats[0].close()
+        exited.set()
+
+    pods = Pods(emit_first=exit_at_once)
     pods.heartbeats[1].report_failure("trainer 1 failed with exit code 3")
     assert pods.event(2) == PeerLost("trainer 1 failed with exit code 3"), "not that the first is lost"
+    assert exited.wait(30), "closing it once more, while it closes itself, would make its thread wait for itself"
     pods.close()
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from paddlejob.api.types import Phase
+from paddlejob.cli.run.prepare import Prepared
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import LogChoice
+from paddlejob.cli.verbs.run import _restart_notes
 from paddlejob.errors import NotPossible
 from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.reservations import Reservations
@@ -22,7 +25,7 @@ from tests.support.builders import NOON, document, template
 DAMAGE = {
     "status.json": [b"", b"{", b"\0" * 4096, b"[1]", b'{"phase": "Dancing"}', b"\xff\xfe"],
     "job.json": [b"", b"{}", b"null", b"[]", b'{"metadata": 3}', b'{"metadata": {"name": "mnist"}}', b"\0\0"],
-    "run.json": [b"", b"[]", b'{"folder": 1, "surprise": 2}'],
+    "run.json": [b"", b"[]", b'{"folder": 1, "surprise": 2}', b'{"volumes": []}', b'{"objects": [3]}'],
     "pods.json": [b"", b"garbage", b"{}", b'[{"name": "x"}, 3]', b"\0"],
     "events.jsonl": [
         b'{"reason": "torn',
@@ -36,7 +39,9 @@ DAMAGE = {
 CASES = [
     pytest.param(name, content, id=f"{name}-{number}") for name in DAMAGE for number, content in enumerate(DAMAGE[name])
 ]
-CRITICAL = ("status.json", "job.json")
+CRITICAL = ("status.json", "job.json", "run.json")
+CACHED = ("status.json", "job.json")
+"""Of these, an engine knows what it read and wrote last."""
 
 
 def begin(store: Store, name: str = "mnist") -> tuple[JobFolder, ProcessLock]:
@@ -74,6 +79,30 @@ def test_other_jobs_and_every_verb_survive(name: str, content: bytes, tmp_path: 
     assert not again.path.exists()
 
 
+def test_a_job_that_runs_with_damaged_options_says_that_it_cannot_be_resumed(tmp_path: Path):
+    store = Store(tmp_path)
+    folder, lock = begin(store)
+    (folder.path / "run.json").write_bytes(b"{")
+    (view,) = LocalTarget(store).jobs(None)
+    assert (view.phase, view.damaged) == ("Created", True)
+    assert "run.json is damaged, so the job cannot be resumed once it stops; let it end" in view.note
+    with pytest.raises(NotPossible, match="cannot be resumed once it stops"):
+        LocalTarget(store).change("default", "mnist", suspend=True)
+    lock.release()
+
+
+def test_a_job_that_has_ended_does_not_need_its_options(tmp_path: Path):
+    store = Store(tmp_path)
+    folder, lock = begin(store)
+    lock.release()
+    job = folder.job()
+    assert job is not None
+    folder.write_status(job.status.model_copy(update={"phase": Phase.COMPLETED}))
+    (folder.path / "run.json").write_bytes(b"{")
+    (view,) = LocalTarget(store).jobs(None)
+    assert (view.phase, view.damaged) == ("Completed", False)
+
+
 def test_a_job_with_a_runner_is_deleted_blind(tmp_path: Path):
     """Without a document the engine removes what the job owned."""
     store = Store(tmp_path)
@@ -90,10 +119,21 @@ def test_the_engine_of_a_job_continues_with_what_it_read_and_wrote_last(tmp_path
     assert before is not None
     status = before.status.model_copy(update={"attempt": 3})
     folder.write_status(status)
-    for name in CRITICAL:
+    for name in CACHED:
         (folder.path / name).write_bytes(b"")
     assert folder.job() == before.model_copy(update={"status": status})
     assert folder.job() == before.model_copy(update={"status": status})
+
+
+def test_a_job_that_starts_over_because_its_options_are_damaged_does_not_suggest_to_resume_it(tmp_path: Path):
+    store = Store(tmp_path)
+    folder, lock = begin(store)
+    lock.release()
+    job = folder.job()
+    assert job is not None
+    (folder.path / "run.json").write_bytes(b"")
+    (note,) = _restart_notes(store, [Prepared(document("mnist"), job, RunOptions(), [], [])])
+    assert note.endswith("run.json is damaged; mnist starts over")
 
 
 def test_an_event_after_a_torn_line_is_not_lost(tmp_path: Path):

@@ -94,6 +94,23 @@ def test_without_namespaces_only_shared_memory_can_be_mounted(tmp_path: Path):
     assert "/dev/shm is shared with the machine" in found.notes[-1]
 
 
+def test_a_volume_may_be_mounted_where_there_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "settings.ini"
+    file.write_text("lr=0.1")
+    monkeypatch.chdir(tmp_path)
+    volumes = [{"name": "data", "emptyDir": {}}, {"name": "one", "hostPath": {"path": str(file)}}]
+
+    def errors(*mounts: dict[str, str]) -> list[str]:
+        return checked(with_pod({"volumeMounts": list(mounts)}, volumes=volumes), tmp_path).errors
+
+    (error,) = errors({"name": "data", "mountPath": str(file)})
+    assert error.startswith(f"mountPath {file} is a file on this machine")
+    assert errors({"name": "data", "mountPath": "settings.ini"}) == [], "it is mounted at /settings.ini"
+    assert errors({"name": "one", "mountPath": str(file)}) == [], "a file at a file"
+    assert errors({"name": "data", "mountPath": str(file), "subPath": "settings.ini"}) == []
+    assert errors({"name": "data", "mountPath": str(tmp_path)}, {"name": "data", "mountPath": str(file)}) == []
+
+
 def test_on_the_cpu_accelerators_and_node_selectors_are_removed():
     wanted = with_pod(
         {"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": 1}}},

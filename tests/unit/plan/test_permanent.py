@@ -19,6 +19,7 @@ WRONG_COMMANDS = {
     "no working directory": OCI + 'chdir to cwd ("/data") set in config.json failed: not a directory: unknown',
     "on this machine": "trian.py: no such command",
     "not executable on this machine": "./train.py: Permission denied",
+    "no interpreter on this machine": "./start.sh: needs /bin/zsh, which does not exist",
 }
 FAULTS_OF_A_NODE = {
     "a slow node": "failed to create shim task: context deadline exceeded",
@@ -51,6 +52,36 @@ async def test_a_command_that_cannot_be_executed_fails_the_job_at_once(message: 
     assert (model.status.phase, model.status.reason, model.status.restarts) == ("Failed", "StartError", 0)
     assert "mnist-worker-1 could not start" in model.status.message
     assert "correct its command or image" in model.status.message
+
+
+async def test_what_a_command_needs_is_to_be_installed():
+    model = await at_the_barrier()
+    not_started(model, "mnist-worker-1", WRONG_COMMANDS["no interpreter on this machine"])
+    await model.settle()
+    assert model.status.message.endswith(
+        "./start.sh: needs /bin/zsh, which does not exist; install it, or correct its command or image"
+    )
+
+
+async def test_a_hook_that_failed_is_the_cause_and_its_output_follows():
+    """It may have waited for a service that was down, so the job is restarted."""
+    model = await at_the_barrier(backoffLimit=1)
+    for _ in range(2):
+        while model.status.publishedAttempt < model.status.attempt or not model.status.attempt:
+            model.now += 1
+            await model.step()
+            model.tick()
+        message = "its postStart hook failed with exit status 3\nno license server"
+        model.change(
+            "mnist-worker-1", phase=PodPhase.FAILED, exit_code=137, reason="PostStartHookError", message=message
+        )
+        await model.step()
+    assert (model.status.phase, model.status.restarts) == ("Failed", 1)
+    headline, _, output = model.status.message.partition("\n")
+    assert headline.endswith(
+        "mnist-worker-1 was killed: its postStart hook failed with exit status 3; correct the hook"
+    )
+    assert output == "no license server"
 
 
 @pytest.mark.parametrize("message", FAULTS_OF_A_NODE.values(), ids=FAULTS_OF_A_NODE)

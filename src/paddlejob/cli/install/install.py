@@ -41,6 +41,8 @@ class Installation:
     """Empty for the image of this version, or for the one that an installed operator has from another repository."""
     replicas: int = 0
     """0 for the number that an installed operator has, or 1."""
+    widen: bool = False
+    """Whether an installed operator that watches one namespace may watch all of them from now on."""
 
     @property
     def objects(self) -> list[Object]:
@@ -111,6 +113,12 @@ async def _check(client: Client, wanted: Installation, flags: str) -> Operator |
     current = next((operator for operator in operators if operator.namespace == wanted.namespace), None)
     if current and current.release:
         raise NotPossible(f"{current} belongs to the Helm release {current.release}; update it with `helm upgrade`")
+    if current and current.watch and not wanted.watch and not wanted.widen:
+        raise BadInput(
+            f"the operator {current} watches only namespace {current.watch}, and this would make it watch all of them; "
+            f"keep that with `pdj install{flags} -n {current.namespace}{_watch_option(current)}`, or confirm it with "
+            "--all-namespaces"
+        )
     return current
 
 

@@ -34,11 +34,14 @@ def _job_row(view: JobView, wide: bool) -> list[str]:
 
 def pod_table(pods: list[PodView]) -> str:
     """One row per replica, parameter servers first."""
-    rows = [
-        [pod.replica, pod.state, str(pod.attempt), pod.address, pod.exit_text, pod.log]
-        for pod in sorted(pods, key=lambda pod: (pod.role != Role.PS, pod.role, pod.index))
-    ]
-    return columns(["REPLICA", "STATE", "ATTEMPT", "ADDRESS", "EXIT", "LOG"], rows)
+    shown = sorted(pods, key=lambda pod: (pod.role != Role.PS, pod.role, pod.index))
+    rows = [[pod.replica, pod.state, str(pod.attempt), pod.address, pod.exit_text] for pod in shown]
+    header = ["REPLICA", "STATE", "ATTEMPT", "ADDRESS", "EXIT"]
+    if any(pod.pid for pod in shown):
+        header.insert(2, "PID")
+        for pod, row in zip(shown, rows, strict=True):
+            row.insert(2, str(pod.pid or ""))
+    return columns([*header, "LOG"], [[*row, pod.log] for pod, row in zip(shown, rows, strict=True)])
 
 
 def job_page(view: JobView) -> str:

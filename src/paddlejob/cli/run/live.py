@@ -68,7 +68,7 @@ def _pod_to_quote(view: JobView) -> PodView | None:
 def _headline(view: JobView) -> Text:
     job = view.job
     style = STYLES.get(view.phase, "cyan")
-    line = Text.assemble((job.name, "bold"), "  ", (view.phase, style), f"  {job.mode}  {run_time(job)}")
+    line = Text.assemble((view.title, "bold"), "  ", (view.phase, style), f"  {job.mode}  {run_time(job)}")
     line.append(restarts(job), "yellow")
     message = job.status.headline
     return line.append(f"\n{message}", "dim") if message else line

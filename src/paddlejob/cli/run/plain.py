@@ -19,7 +19,7 @@ class PlainScreen:
 
     def show(self, views: list[JobView]) -> None:
         for view in views:
-            self._print_once(view.job.name, f"{view.phase}: {view.headline}" if view.headline else view.phase)
+            self._print_once(view.title, f"{view.phase}: {view.headline}" if view.headline else view.phase)
         if time.monotonic() - self._logged >= LOG_INTERVAL:
             self._logged = time.monotonic()
             for view in views:
@@ -35,7 +35,7 @@ class PlainScreen:
         worker = next((pod for pod in view.pods if pod.role == "worker" and pod.log), None)
         lines = last_lines(Path(worker.log), 1) if worker else []
         if worker and lines:
-            self._print_once(f"{view.job.name} {worker.replica}", lines[-1])
+            self._print_once(f"{view.title} {worker.replica}", lines[-1])
 
     def _print_once(self, source: str, text: str) -> None:
         if self._printed.get(source) != text:

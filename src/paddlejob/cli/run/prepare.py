@@ -7,21 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.convert import as_workers, is_job
-from paddlejob.api.fault import Severity
-from paddlejob.api.launcher import launcher_warnings
-from paddlejob.api.pod_check import check_pods
+from paddlejob.api.documents import STDIN
 from paddlejob.api.types import PaddleJob
-from paddlejob.api.validate import parse
+from paddlejob.cli.file_check import check_objects
 from paddlejob.cli.files import is_paddle_job, jobs_in
 from paddlejob.cli.program import Given
 from paddlejob.errors import BadInput, InvalidJob, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.preflight import on_the_cpu, preflight
-from paddlejob.local.runtime.images import MAPPING_FILE, read_mapping, spellings
+from paddlejob.local.runtime.images import MAPPING_FILE, NO_IMAGE, read_mapping, spellings
 from paddlejob.local.runtime.volumes import named
 from paddlejob.local.sandbox.supervisor import probe
 from paddlejob.local.state.store import Store
+from paddlejob.plan import names
 
 Object = dict[str, Any]
 USED = ("ConfigMap", "Secret", "PersistentVolume", "PersistentVolumeClaim")
@@ -34,6 +33,7 @@ class Prepared:
     job: PaddleJob
     options: RunOptions
     notes: list[str]
+    warnings: list[str]
 
 
 def prepare(
@@ -49,47 +49,53 @@ def prepare(
     isolated, why_not = probe()
     prepared: list[Prepared] = []
     rejections: list[str] = []
-    errors: list[str] = []
-    for name in chosen.names:
-        objects = [as_workers(one).job if is_job(one) else one for one in chosen.load(name)]
+    for name, objects, warnings in _checked_files(chosen, namespace):
         own = _options_for(name, options, others=[one for one in objects if not is_paddle_job(one)])
-        for document in _jobs_of(name, objects, namespace):
+        for document in filter(is_paddle_job, objects):
             document, ignored = on_the_cpu(document) if cpu else (document, [])
-            if no_restart and isinstance(document.get("spec"), dict):
+            if no_restart:
                 document["spec"]["backoffLimit"] = 0
-            job = parse(document, name)
-            errors += [fault.at(document, name) for fault in check_pods(document) if fault.severity is Severity.ERROR]
+            job = PaddleJob.model_validate(document)
             checked = preflight(job, own, store, machine, isolated, why_not)
-            rejections += [f"{name}: job {job.name}: {error}" for error in checked.errors]
-            notes = [*(f"ignored because of --cpu: {one}" for one in ignored), *checked.notes, *_ignored_objects(own)]
-            notes += launcher_warnings(job)
-            prepared.append(Prepared(document, job, replace(own, objects=_used_objects(own)), notes))
+            title = names.in_command(job.namespace, job.name)
+            rejections += [f"{name}: job {title}: {error}" for error in checked.errors]
+            own_notes = [note for note in checked.notes if not (chosen.program and note.startswith(NO_IMAGE))]
+            notes = [*(f"ignored because of --cpu: {one}" for one in ignored), *own_notes, *_ignored_objects(own)]
+            prepared.append(Prepared(document, job, replace(own, objects=_used_objects(own)), notes, warnings))
     _reject_unused_options(options, [one.job for one in prepared])
-    if errors:
-        raise InvalidJob(errors)
     if rejections:
         raise NotPossible("\n".join(rejections))
     _reject_duplicates(prepared)
     return prepared
 
 
+def _checked_files(chosen: Given, namespace: str) -> list[tuple[str, list[Object], list[str]]]:
+    """The objects of each file and the warnings about them; raises InvalidJob with the errors of all files."""
+    checked: list[tuple[str, list[Object], list[str]]] = []
+    errors: list[str] = []
+    for name in chosen.names:
+        objects = [as_workers(one).job if is_job(one) else one for one in chosen.load(name)]
+        _set_namespace(name, jobs_in(name, objects), namespace)
+        report = check_objects(STDIN if name == "-" else name, objects, cluster=False)
+        errors += report.lines(report.errors)
+        checked.append((name, objects, report.lines(report.warnings)))
+    if errors:
+        raise InvalidJob(errors)
+    return checked
+
+
 def _options_for(name: str, options: RunOptions, others: list[Object]) -> RunOptions:
     folder = Path(options.folder) if options.folder else Path() if name == "-" else Path(name).parent
     for one in others:
         if one.get("kind") not in USED + IGNORED:
-            raise BadInput(
-                f"{name}: cannot run a {one.get('kind') or 'document without kind'} on this machine; remove it"
-            )
-        if not (one.get("metadata") or {}).get("name"):
-            raise BadInput(f"{name}: a {one['kind']} has no metadata.name; add it")
+            raise BadInput(f"{name}: cannot run a {one['kind']} on this machine; remove it")
     mapping = read_mapping(folder / MAPPING_FILE)
     mapped = {name: one for name, one in mapping.items() if not options.images.keys() & {*spellings(name)}}
     images = {**mapped, **options.images}
     return replace(options, folder=str(folder.absolute()), images=images, objects=tuple(others))
 
 
-def _jobs_of(name: str, objects: list[Object], namespace: str) -> list[Object]:
-    jobs = jobs_in(name, objects)
+def _set_namespace(name: str, jobs: list[Object], namespace: str) -> None:
     for job in jobs:
         metadata = job.get("metadata")
         if not namespace or not isinstance(metadata, dict):
@@ -97,7 +103,6 @@ def _jobs_of(name: str, objects: list[Object], namespace: str) -> list[Object]:
         own = metadata.setdefault("namespace", namespace)
         if own != namespace:
             raise BadInput(f"{name}: the job is in namespace {own}, not {namespace}; change metadata.namespace or -n")
-    return jobs
 
 
 def _used_objects(options: RunOptions) -> tuple[Object, ...]:
@@ -117,9 +122,10 @@ def _reject_unused_options(options: RunOptions, jobs: list[PaddleJob]) -> None:
         known = f"the job has: {', '.join(sorted(volumes))}" if volumes else "the job has no volume to map"
         raise BadInput(f"--volume {name}: no volume claim has this name; {known}")
     containers = [one for pod in pods for one in [*(pod.get("initContainers") or []), *pod["containers"]]]
-    images = {str(one.get("image") or "") for one in containers}
+    images = {str(one["image"]) for one in containers if one.get("image")}
     for name in sorted(options.images.keys() - {spelling for image in images for spelling in spellings(image)}):
-        raise BadInput(f"--image {name}: no container uses this image; the job has: {', '.join(sorted(images))}")
+        known = f"the job has: {', '.join(sorted(images))}" if images else "the job names no image"
+        raise BadInput(f"--image {name}: no container uses this image; {known}")
 
 
 def _reject_duplicates(prepared: list[Prepared]) -> None:

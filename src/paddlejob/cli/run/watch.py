@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -60,8 +61,13 @@ def _stop(runner: AttachedRunner, screen: Screen, signal_count: int) -> None:
 
 
 def _views(target: LocalTarget, keys: list[Key]) -> list[JobView]:
-    views = (target.find(key) for key in keys)
-    return [view for view in views if view]
+    found = ((key, target.find(key)) for key in keys)
+    return [replace(view, qualified=_is_shared(key, keys)) for key, view in found if view]
+
+
+def _is_shared(key: Key, keys: list[Key]) -> bool:
+    """Whether another of the jobs has the same name, in another namespace."""
+    return any(other[1] == key[1] and other != key for other in keys)
 
 
 def _screen() -> Screen:
@@ -76,8 +82,9 @@ def _screen() -> Screen:
 
 def _finish(views: list[JobView], keys: list[Key], signals: Signals) -> int:
     """Print a summary of every job; raises JobFailed if one did not complete, unless a signal ended the command."""
-    deleted = {key[1] for key in keys} - {view.job.name for view in views}
-    failures = [f"{name} was deleted while it ran" for name in sorted(deleted)]
+    deleted = set(keys) - {(view.job.namespace, view.job.name) for view in views}
+    titles = sorted("/".join(key) if _is_shared(key, keys) else key[1] for key in deleted)
+    failures = [f"{title} was deleted while it ran" for title in titles]
     failures += [failure for view in views if (failure := _summarize(view))]
     sys.stdout.flush()
     if signals.count:
@@ -94,12 +101,13 @@ def _summarize(view: JobView) -> str:
     if job.status.phase is Phase.COMPLETED:
         worker = next((pod for pod in view.pods if pod.role == "worker"), None)
         log = Path(worker.log) if worker else Path()
-        print(f"{job.name} completed in {run_time(job)}{restarts(job)}; logs: {log.parent}")
+        print(f"{view.title} completed in {run_time(job)}{restarts(job)}; logs: {log.parent}")
         print("".join(f"  {line}\n" for line in last_lines(log, LOG_LINES)), end="")
         return ""
     if job.status.phase is Phase.FAILED:
-        print(f"{job.name} failed after {run_time(job)}{restarts(job)}; for details run `pdj why {job.name}`")
-        return f"{job.name} failed: {job.status.reason}: {job.status.message}"
+        command = f"pdj why {job.name}{view.flags}"
+        print(f"{view.title} failed after {run_time(job)}{restarts(job)}; for details run `{command}`")
+        return f"{view.title} failed: {job.status.reason}: {job.status.message}"
     if job.status.phase is Phase.SUSPENDED:
-        return f"{job.name} is suspended; run `pdj resume {job.name}` to continue"
-    return f"{job.name}: {view.note or view.phase}"
+        return f"{view.title} is suspended; run `pdj resume {job.name}{view.flags}` to continue"
+    return f"{view.title}: {view.note or view.phase}"

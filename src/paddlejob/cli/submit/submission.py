@@ -9,8 +9,9 @@ from typing import Any
 from paddlejob import contract
 from paddlejob.api.convert import is_kubeflow_job
 from paddlejob.api.fault import Severity
-from paddlejob.api.pod_check import check_pods
-from paddlejob.api.validate import find_faults
+from paddlejob.api.object_check import check_object
+from paddlejob.api.pod_check import check_job, check_pods
+from paddlejob.api.references import missing_keys
 from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in
 from paddlejob.cli.program import Given
 from paddlejob.errors import InvalidJob, PaddleJobError
@@ -73,7 +74,7 @@ def read_submission(chosen: Given, namespace: str = "") -> Submission:
         if not any(map(is_paddle_job, documents)):
             errors.append(str(no_job_in(name, documents)))
         for document in documents:
-            errors += _errors(document, name, namespace)
+            errors += _errors(document, documents, name, namespace)
             warnings += [] if errors else _warnings(document, name)
         objects += documents
     errors += [] if errors else _duplicates(objects, namespace)
@@ -82,14 +83,15 @@ def read_submission(chosen: Given, namespace: str = "") -> Submission:
     return Submission(tuple(sorted(objects, key=_rank)), tuple(warnings))
 
 
-def _errors(document: Object, source: str, namespace: str) -> list[str]:
+def _errors(document: Object, documents: list[Object], source: str, namespace: str) -> list[str]:
     if is_kubeflow_job(document):
         return [str(kubeflow_job_in(source, document))]
     if is_paddle_job(document):
-        found = find_faults(document) or [one for one in check_pods(document) if one.severity is not Severity.WARNING]
-        errors = [fault.at(document, source) for fault in found]
+        found = [one for one in check_job(document) if one.severity is not Severity.WARNING]
+        errors = [fault.at(document, source) for fault in found or missing_keys(document, documents)]
     else:
         errors = [f"{source}: {fault}" for fault in _missing_fields(document)]
+        errors += [] if errors else [fault.at(document, source) for fault in check_object(document)]
     if errors or not namespace:
         return errors
     own = document["metadata"].get("namespace", namespace)

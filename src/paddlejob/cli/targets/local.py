@@ -27,6 +27,7 @@ from paddlejob.local.state.files import DamagedFile
 from paddlejob.local.state.logs import follow_logs
 from paddlejob.local.state.records import PodRecord
 from paddlejob.local.state.store import JobFolder, Store, is_inactive
+from paddlejob.plan import names
 
 INTERRUPTED = (
     "the engine that ran this job was killed, and its processes with it; "
@@ -38,13 +39,13 @@ DAMAGED = "Damaged"
 
 
 class LocalTarget:
-    default_namespace = "default"
+    default_namespace = names.DEFAULT_NAMESPACE
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
 
     def flags(self, namespace: str) -> str:
-        return "" if namespace == self.default_namespace else f" -n {namespace}"
+        return names.namespace_flag(namespace)
 
     def start_command(self, namespace: str = "") -> str:
         return f"pdj run FILE{self.flags(namespace or self.default_namespace)}"
@@ -95,7 +96,7 @@ class LocalTarget:
     def change(self, namespace: str, name: str, **fields: Any) -> None:
         """The engine that runs the job picks up the change; suspend and resume start one if none runs."""
         view = self.job(namespace, name)
-        if view.phase == DAMAGED:
+        if view.phase == DAMAGED or (view.damaged and "suspend" in fields):
             raise NotPossible(view.note)
         require_unfinished(view)
         folder = self.store.folder((namespace, name))
@@ -119,9 +120,14 @@ class LocalTarget:
             return self._damaged_view(folder, error)
         if job is None or document is None:
             return None
+        damage = _damaged_options(folder, job)
+        if damage and not folder.has_runner:
+            return self._damaged_view(folder, damage)
         if not folder.has_runner and job.status.phase is not Phase.COMPLETED:
             job = _without_processes(job)
         phase, note = str(job.status.phase or "Created"), ""
+        if damage:
+            note = f"{damage}, so the job cannot be resumed once it stops; let it end, then start it with `pdj run`"
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
         elif not is_inactive(job) and not folder.has_runner:
@@ -129,14 +135,17 @@ class LocalTarget:
             failed = f"{job.status.message}; continue with `pdj resume {command}`"
             note = failed if job.status.reason == ENGINE_ERROR else INTERRUPTED.format(job=command)
             phase = "Interrupted"
+        pods = [_pod_view(record, interrupted=phase == "Interrupted") for record in folder.pods()]
+        status = job.status.model_dump(mode="json", exclude_defaults=True)
         return JobView(
             job=job,
-            document={**document, "status": job.status.model_dump(mode="json", exclude_defaults=True)},
+            document={**document, "status": status, "replicas": [pod.as_data() for pod in pods]},
             phase=phase,
             note=note,
-            pods=[_pod_view(record, interrupted=bool(note)) for record in folder.pods()],
+            pods=pods,
             events=[EventView(**event) for event in folder.events()],
             flags=self.flags(job.namespace),
+            damaged=damage is not None,
         )
 
     def _damaged_view(self, folder: JobFolder, error: DamagedFile) -> JobView:
@@ -154,7 +163,19 @@ class LocalTarget:
             pods=[_pod_view(record, interrupted=not folder.has_runner) for record in folder.pods()],
             events=[EventView(**event) for event in folder.events()],
             flags=flags,
+            damaged=True,
         )
+
+
+def _damaged_options(folder: JobFolder, job: PaddleJob) -> DamagedFile | None:
+    """Whether the options of the run are damaged. A job that has ended does not need them."""
+    if job.status.finished:
+        return None
+    try:
+        folder.options()
+    except DamagedFile as error:
+        return error
+    return None
 
 
 def _request_deletion(folder: JobFolder) -> None:
@@ -187,4 +208,5 @@ def _pod_view(record: PodRecord, interrupted: bool) -> PodView:
         exit_code=record.exit_code,
         log=record.log,
         note=record.note,
+        pid=0 if interrupted or not active else record.pid,
     )

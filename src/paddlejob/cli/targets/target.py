@@ -31,6 +31,8 @@ class PodView:
     """The log file, if there is one."""
     note: str = ""
     """What else is wrong with it: a sidecar that failed."""
+    pid: int = 0
+    """On this machine, the first process of its training container while that runs."""
 
     @property
     def replica(self) -> str:
@@ -40,6 +42,19 @@ class PodView:
     @property
     def exit_text(self) -> str:
         return "" if self.exit_code is None else str(self.exit_code)
+
+    def as_data(self) -> dict[str, Any]:
+        """For programs; without what is not known."""
+        fields = {"name": self.name, "role": self.role, "index": self.index, "state": self.state}
+        optional = {
+            "attempt": self.attempt,
+            "address": self.address,
+            "pid": self.pid,
+            "log": self.log,
+            "note": self.note,
+        }
+        fields |= {name: value for name, value in optional.items() if value}
+        return fields if self.exit_code is None else {**fields, "exitCode": self.exit_code}
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,15 @@ class JobView:
     events: list[EventView] = field(default_factory=list)
     flags: str = ""
     """The flags that select this job's target and namespace, with a leading space."""
+    qualified: bool = False
+    """Whether the output names a job of the same name in another namespace."""
+
+    damaged: bool = False
+    """A file of the job is damaged; the note names it."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.job.namespace}/{self.job.name}" if self.qualified else self.job.name
 
     @property
     def headline(self) -> str:

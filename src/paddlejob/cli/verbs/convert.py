@@ -76,12 +76,9 @@ def _convert(objects: list[dict[str, Any]], source: str) -> list[Converted]:
 
 def _faults(job: dict[str, Any]) -> list[str]:
     """The errors that `pdj validate` would report."""
-    from paddlejob.api.fault import Severity
-    from paddlejob.api.pod_check import check_pods
-    from paddlejob.api.validate import find_faults
+    from paddlejob.api.pod_check import errors_of
 
-    found = find_faults(job) or [fault for fault in check_pods(job) if fault.severity is Severity.ERROR]
-    return [str(fault) for fault in found]
+    return [str(fault) for fault in errors_of(job)]
 
 
 def _notes(results: list[Converted]) -> list[str]:

@@ -47,7 +47,7 @@ def list_jobs(
     if text is None and not namespace and read_remembered() != Remembered():
         typer.echo(f"target: {read_remembered()}; change it with `pdj target`", err=True)
     for view in views:
-        if view.phase == "Damaged":
+        if view.damaged:
             typer.echo(f"note: {view.job.name}: {view.note}", err=True)
 
 
@@ -58,7 +58,7 @@ def get(
     cluster: Cluster = None,
     context: Context = "",
 ) -> None:
-    """Show a job, its replicas and the location of their logs.
+    """Show a job, its replicas, and on this machine their process IDs and the location of their logs.
 
     \b
     Example:

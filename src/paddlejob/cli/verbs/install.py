@@ -26,6 +26,12 @@ def install(
             help="Watch only this namespace instead of all, with permissions only there.", metavar="NAMESPACE"
         ),
     ] = "",
+    all_namespaces: Annotated[
+        bool,
+        typer.Option(
+            "--all-namespaces", "-A", help="Watch all namespaces, also if the installed operator watches only one."
+        ),
+    ] = False,
     image: Annotated[
         str,
         typer.Option(
@@ -57,8 +63,11 @@ def install(
     from paddlejob.cli.install.install import Installation
     from paddlejob.cli.output.formats import to_yaml
     from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.errors import BadInput
 
-    wanted = Installation(namespace, watch, image, replicas or 0)
+    if watch and all_namespaces:
+        raise BadInput("--watch and --all-namespaces exclude each other; give one of them")
+    wanted = Installation(namespace, watch, image, replicas or 0, widen=all_namespaces)
     if dry_run:
         typer.echo(to_yaml(*wanted.objects), nl=False)
         return

@@ -39,17 +39,21 @@ def plan(
     Example:
       pdj plan job.yaml
     """
-    from paddlejob.api.validate import parse
+    from paddlejob.api.pod_check import errors_of
+    from paddlejob.api.types import PaddleJob
     from paddlejob.cli.files import jobs_in, objects_in
     from paddlejob.cli.output.formats import to_yaml
-    from paddlejob.errors import BadInput
+    from paddlejob.errors import BadInput, InvalidJob
 
     if engine not in EXAMPLE_ADDRESSES:
         raise BadInput(f"--engine: is {engine}; use {' or '.join(EXAMPLE_ADDRESSES)}")
     for document in jobs_in(file, objects_in(file)):
         if namespace:
             document.setdefault("metadata", {})["namespace"] = namespace
-        typer.echo("---\n" + to_yaml(*planned_objects(parse(document, file), engine)), nl=False)
+        if errors := [fault.at(document, file) for fault in errors_of(document)]:
+            raise InvalidJob(errors)
+        job = PaddleJob.model_validate(document)
+        typer.echo("---\n" + to_yaml(*planned_objects(job, engine)), nl=False)
 
 
 def crd() -> None:

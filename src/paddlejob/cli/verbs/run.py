@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +66,8 @@ def command(
 ) -> None:
     """Train a program, or the jobs in files, on this machine, without Kubernetes.
 
-    The exit status is 0 if all jobs complete. Arguments after -- go to the program.
+    The exit status is 0 if all jobs complete. If the output is closed, as by `pdj run FILE | head`, the jobs keep
+    running. Arguments after -- go to the program.
 
     \b
     Example:
@@ -110,21 +112,12 @@ def command(
     notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
     for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)
-    for warning in _warnings(prepared):
+    for warning in dict.fromkeys(warning for one in prepared for warning in one.warnings):
         typer.echo(f"warning: {warning}", err=True)
     if detach:
         _run_detached(store, prepared)
     else:
         raise typer.Exit(_run_attached(store, prepared))
-
-
-def _warnings(prepared: list[Prepared]) -> list[str]:
-    """What the pod templates probably get wrong."""
-    from paddlejob.api.fault import Severity
-    from paddlejob.api.pod_check import check_pods
-
-    found = [fault for one in prepared for fault in check_pods(one.document)]
-    return [str(fault) for fault in found if fault.severity is Severity.WARNING]
 
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
@@ -139,6 +132,8 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
         folder = store.folder((one.job.namespace, name))
         try:
             previous = folder.job()
+            if previous and not previous.status.finished:
+                folder.options()
         except DamagedFile as error:
             notes.append(f"{error}; {name} starts over")
             continue
@@ -188,6 +183,10 @@ def _run_detached(store: Store, prepared: list[Prepared]) -> None:
 
 
 def _run_attached(store: Store, prepared: list[Prepared]) -> int:
+    from contextlib import redirect_stdout
+    from typing import TextIO, cast
+
+    from paddlejob.cli.run.output import LastingOutput
     from paddlejob.cli.run.signals import Signals
     from paddlejob.cli.run.watch import watch
     from paddlejob.local.runner import start_attached
@@ -195,4 +194,5 @@ def _run_attached(store: Store, prepared: list[Prepared]) -> int:
     with Signals() as signals:
         held = _begin(store, prepared)
         runner = start_attached(store, held)
-        return watch(store, [folder.key for folder, _ in held], runner, signals)
+        with redirect_stdout(cast(TextIO, LastingOutput(sys.stdout))):
+            return watch(store, [folder.key for folder, _ in held], runner, signals)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +13,6 @@ from paddlejob.errors import NotPossible
 from paddlejob.local.machine.resources import limits, parse_quantity, requests
 
 Manifest = dict[str, Any]
-KEY = re.compile(r"(?!\.\.?$)[-._a-zA-Z0-9]{1,253}")
 REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
 
 
@@ -113,6 +111,7 @@ def field_value(path: str, facts: PodFacts) -> str:
         "status.podIP": lambda: facts.address,
         "status.podIPs": lambda: facts.address,
         "status.hostIP": lambda: "127.0.0.1",
+        "status.hostIPs": lambda: "127.0.0.1",
     }
     if path not in simple:
         raise NotPossible(f"fieldPath {path} is not supported on one machine; write the value itself")
@@ -127,46 +126,22 @@ def _resource(reference: Manifest, container: Manifest) -> str:
 
 
 def config_maps(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
-    return {one["metadata"]["name"]: dict(one.get("data") or {}) for one in objects if one["kind"] == "ConfigMap"}
-
-
-def object_errors(objects: tuple[Manifest, ...]) -> Iterator[str]:
-    """Values that the API server rejects: numbers in a ConfigMap, and Secrets that are not base64."""
+    found = {}
     for one in objects:
-        kind, fields = one.get("kind"), ("data", "stringData") if one.get("kind") == "Secret" else ("data",)
-        for field_ in fields if kind in ("ConfigMap", "Secret") else ():
-            where = f"{kind} {one['metadata']['name']}: {field_}"
-            values = one.get(field_) or {}
-            if not isinstance(values, dict):
-                yield f"{where} is not a mapping; write one `key: value` per line"
-                continue
-            for key, value in values.items():
-                if not isinstance(key, str) or not isinstance(value, str):
-                    yield f'{where}.{key}: write "{_spelled(value)}" in quotes; values are strings'
-                elif not KEY.fullmatch(key):
-                    yield f"{where}: {key!r} is not a valid key; use letters, digits, '-', '_' and '.'"
-                elif kind == "Secret" and field_ == "data" and not _is_base64(value):
-                    yield f"{where}.{key} is not base64; encode it, or write it as it is under stringData"
-
-
-def _spelled(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
-
-
-def _is_base64(value: str) -> bool:
-    try:
-        base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
+        if one["kind"] == "ConfigMap":
+            found[one["metadata"]["name"]] = _decoded(one.get("binaryData")) | (one.get("data") or {})
+    return found
 
 
 def secrets(objects: tuple[Manifest, ...]) -> dict[str, dict[str, str]]:
     found = {}
     for one in objects:
         if one["kind"] == "Secret":
-            values = {key: base64.b64decode(value) for key, value in (one.get("data") or {}).items()}
-            # Bytes that are not text become the same bytes again in a file or in the environment of a program.
-            decoded = {key: value.decode(errors="surrogateescape") for key, value in values.items()}
-            found[one["metadata"]["name"]] = decoded | (one.get("stringData") or {})
+            found[one["metadata"]["name"]] = _decoded(one.get("data")) | (one.get("stringData") or {})
     return found
+
+
+def _decoded(encoded: Mapping[str, str] | None) -> dict[str, str]:
+    """Bytes that are not text become the same bytes again in a file or in the environment of a program."""
+    values = {key: base64.b64decode(value) for key, value in (encoded or {}).items()}
+    return {key: value.decode(errors="surrogateescape") for key, value in values.items()}

@@ -15,6 +15,9 @@ from paddlejob.local.state.store import JobFolder, Store
 
 MARK = "PADDLEJOB_POD_UID"
 """In the environment of every process of a pod."""
+TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+LONGEST_TEMPORARY = 107 - len("/pymp-12345678/listener-12345678")
+"""The path of a Unix socket has at most 107 bytes. Python's multiprocessing, and Paddle with it, binds some there."""
 JOB_VARIABLES = {value for name, value in vars(contract).items() if name.startswith("ENV_") and isinstance(value, str)}
 
 
@@ -25,9 +28,25 @@ def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
         for name, value in (options.environment or os.environ).items()
         if name not in JOB_VARIABLES and not name.startswith("PADDLE_") and name != MARK
     }
+    kept = {name: value for name, value in kept.items() if not is_too_long(name, value)}
     folders = [str(_interpreter_folder(options.interpreter, store)), str(Path(options.interpreter).parent)]
     path = os.pathsep.join([*folders, kept.get("PATH", os.defpath)])
     return {"PYTHONUNBUFFERED": "1", **kept, "PATH": path}
+
+
+def is_too_long(name: str, value: str) -> bool:
+    """Whether it names a directory for temporary files in which no socket can be bound."""
+    return name in TEMPORARY and len(os.fsencode(value)) > LONGEST_TEMPORARY
+
+
+def temporary_notes(options: RunOptions) -> list[str]:
+    """That pods do not get a variable of the user's."""
+    return [
+        f"{name} has {len(value)} characters, which is too long for the sockets of Paddle, so pods use /tmp; to choose "
+        f"another directory, set {name} to a path of at most {LONGEST_TEMPORARY} characters."
+        for name, value in (options.environment or os.environ).items()
+        if is_too_long(name, value)
+    ]
 
 
 def _interpreter_folder(interpreter: str, store: Store) -> Path:

@@ -12,6 +12,7 @@ from paddlejob.local.options import RunOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MAPPING_FILE = "paddlejob-images.yaml"
+NO_IMAGE = "The job names no image"
 LAUNCHED = ("python", "-m", "paddle.distributed.launch", "train_fleet.py")
 
 
@@ -70,7 +71,7 @@ def find_image(name: str, options: RunOptions) -> Image:
         return replace(known, note=_bundled_note(name, known))
     folder = Path(options.folder or ".").absolute()
     if not name:
-        return Image(folder)
+        return Image(folder, note=f"{NO_IMAGE}; running the code in {folder}.")
     note = f"Image {name} is not used locally; running the code in {folder}."
     return Image(folder, note=f"{note} Choose another with --image {name}=DIR.")
 
@@ -99,10 +100,17 @@ def argv(container: dict[str, Any], options: RunOptions) -> list[str]:
     found = [*image.entrypoint, *(args or image.cmd)]
     if not found:
         raise NotPossible(
-            f"container {container['name']} has no command, and the default command of image "
-            f"{container.get('image')} is not known here; add `command:` to the container or to {MAPPING_FILE}"
+            f"container {container['name']} has no command, and {_no_default(container.get('image') or '')}"
         )
     return found
+
+
+def _no_default(image: str) -> str:
+    if not image:
+        return "no image with a default command; add `command:` to the container"
+    return (
+        f"the default command of image {image} is not known here; add `command:` to the container or to {MAPPING_FILE}"
+    )
 
 
 def read_mapping(path: Path) -> dict[str, dict[str, Any]]:

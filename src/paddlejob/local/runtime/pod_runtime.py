@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from paddlejob.api.pod_names import unsafe_names
 from paddlejob.errors import NotPossible
 from paddlejob.local.machine import gpus
 from paddlejob.local.machine.resources import limits, parse_quantity
@@ -21,7 +22,6 @@ from paddlejob.local.runtime.images import argv, find_image
 from paddlejob.local.runtime.processes import ProcessSpec
 from paddlejob.local.sandbox.mounts import Mount
 from paddlejob.local.state.store import JobFolder, Store
-from paddlejob.local.template_checks import template_errors
 from paddlejob.plan import Pod
 
 HOSTS = Path("/etc/hosts")
@@ -51,8 +51,8 @@ class PodRuntime:
 
     def prepare_volumes(self, pod: LocalPod) -> None:
         """Create the directories of the pod's volumes."""
-        for error in template_errors(pod.manifest["spec"]):
-            raise NotPossible(error)
+        for fault in unsafe_names(pod.manifest["spec"], ("spec",)):
+            raise NotPossible(str(fault))
         facts = self._facts(pod, {})
         for volume in pod.manifest["spec"].get("volumes") or []:
             own = pod.own / "volumes"

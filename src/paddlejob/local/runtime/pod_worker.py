@@ -16,7 +16,7 @@ from paddlejob.local.runtime.pod_runtime import PodRuntime
 from paddlejob.local.runtime.processes import Processes
 from paddlejob.local.state.logs import log_tail
 from paddlejob.plan import PodPhase
-from paddlejob.plan.diagnosis.permanent import INVALID_TEMPLATE
+from paddlejob.plan.diagnosis.permanent import HOOK_FAILED, INVALID_TEMPLATE
 
 KILLED = 137
 NOT_STARTED = 128
@@ -50,7 +50,7 @@ class PodWorker:
             return
         if pod.seen.node and not pod.prepared:
             self._prepare()
-        elif pod.seen.phase is PodPhase.WAITING and not pod.programs and self._objects.is_published(pod):
+        elif pod.seen.phase is PodPhase.WAITING and not pod.is_started and self._objects.is_published(pod):
             self._start_all()
 
     def terminate(self, grace: float) -> None:
@@ -141,13 +141,17 @@ class PodWorker:
         pod = self.pod
         if name in (pod.main["name"], pod.current_init):
             self._fail_start("StartError", message)
+        elif is_hook(name):
+            pod.exited.add(name)
+            self._on_hook_failure(name, f"could not start: {message}")
         else:
             self._note(f"container {name} of {pod.seen.name} could not start: {message}")
 
     def _on_exit(self, name: str, code: int, oom: bool) -> None:
         pod = self.pod
         if is_hook(name):
-            self._on_hook_exit(name, code)
+            if code:
+                self._on_hook_failure(name, f"failed with exit status {code}")
         elif pod.seen.ended:
             return
         elif pod.stopped and not pod.seen.stopping:
@@ -155,10 +159,17 @@ class PodWorker:
         elif name == pod.current_init and not is_sidecar(pod.init_containers[pod.inits_done]):
             self._on_init_exit(code, oom)
         elif name == pod.main["name"]:
-            self._finish(code, self._why(oom), self._output(pod.main, code))
+            self._on_main_exit(code, oom)
             self._end_containers(pod.grace)
         elif not pod.ending and code:
             self._note(f"container {name} of {pod.seen.name} failed with exit status {code}; see its log")
+
+    def _on_main_exit(self, code: int, oom: bool) -> None:
+        pod, reason = self.pod, self._why(oom)
+        if pod.failed_hook and not reason:
+            self._finish(code, HOOK_FAILED, pod.failed_hook)
+        else:
+            self._finish(code, reason, self._output(pod.main, code))
 
     def _on_init_exit(self, code: int, oom: bool) -> None:
         pod = self.pod
@@ -172,12 +183,17 @@ class PodWorker:
         self._finish(code or None, reason, f"init container {container['name']} failed:\n{output}")
         self._end_containers(pod.grace)
 
-    def _on_hook_exit(self, name: str, code: int) -> None:
+    def _on_hook_failure(self, name: str, how: str) -> None:
+        """As a kubelet does, kill a container whose postStart hook failed."""
+        pod = self.pod
         container, _, kind = name.partition(".")
-        if code and not (kind == POST_START and self.pod.ending):
-            self._note(f"the {kind} hook of container {container} of {self.pod.seen.name} failed with status {code}")
-            if kind == POST_START:
-                self._kill(container)
+        if kind == POST_START and pod.ending:
+            return
+        self._note(f"the {kind} hook of container {container} of {pod.seen.name} {how}")
+        if kind == POST_START:
+            if container == pod.main["name"]:
+                pod.failed_hook = f"its {kind} hook {how}\n{self._log_tail({'name': name})}"
+            self._kill(container)
 
     def _on_gone(self, name: str) -> None:
         pod = self.pod

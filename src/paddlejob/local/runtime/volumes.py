@@ -56,8 +56,10 @@ def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions
             return Source(own / name, files={})
         case {"nfs": nfs}:
             return _nfs(nfs, options)
+        case other if not other:
+            return Source(own / name)  # The API server makes it an emptyDir.
         case other:
-            kind = next(iter(other), "a volume without a type")
+            kind = next(iter(other))
             raise NotPossible(
                 f"volume {name}: {kind} is not supported on one machine; use a hostPath, or a persistentVolumeClaim "
                 "with --volume CLAIM=DIR"

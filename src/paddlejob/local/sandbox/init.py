@@ -115,9 +115,24 @@ def _execute(spec: dict[str, Any], error_pipe: int) -> NoReturn:
         what = command
         os.execvpe(command, spec["argv"], spec["env"])
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and what == command
-        os.write(error_pipe, f"{what}: {'no such command' if missing else error.strerror}".encode()[:4000])
+        problem = error.strerror
+        if isinstance(error, FileNotFoundError) and what == command:
+            problem = _missing(command, spec["env"])
+        os.write(error_pipe, f"{what}: {problem}".encode()[:4000])
     os._exit(127)
+
+
+def _missing(command: str, environment: dict[str, str]) -> str:
+    """What execve did not find: the command, or the program that runs it."""
+    folders = [""] if "/" in command else environment.get("PATH", os.defpath).split(os.pathsep)
+    found = next((path for folder in folders if (path := Path(folder, command)).is_file()), None)
+    if found is None:
+        return "no such command"
+    with found.open("rb") as file:
+        first = file.readline(256).decode(errors="replace")
+    if first.startswith("#!") and first[2:].split():
+        return f"needs {first[2:].split()[0]}, which does not exist"
+    return "needs the loader of another system, which does not exist"
 
 
 def _message(error: Exception) -> str:

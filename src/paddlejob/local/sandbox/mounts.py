@@ -15,6 +15,10 @@ from typing import NotRequired, TypedDict
 from paddlejob.local.sandbox import kernel
 
 ROOT = Path("/")
+AT_A_FILE = (
+    "mountPath {path} is a file on this machine, and the volume is a directory; choose another mountPath, or mount one "
+    "file of the volume there with subPath"
+)
 
 
 class Mount(TypedDict):
@@ -54,10 +58,22 @@ def arrange(mounts: list[Mount], stage: Path) -> None:
             _create_in_memory(Path(mount["source"]), Path(mount["memory"]))
         if not target.exists():
             _make_mount_point(mount, target, stage, mirrors)
+        _check_kind(mount, target)
         _mount(mount, target)
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
     for mirror in (directory for directory, readonly in mirrors.items() if readonly):
         kernel.mount("none", str(mirror), flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY)
+
+
+def _check_kind(mount: Mount, target: Path) -> None:
+    """A directory cannot be mounted at a file, nor a file at a directory."""
+    is_directory = Path(mount["source"]).is_dir()
+    if is_directory and not target.is_dir():
+        raise RuntimeError(AT_A_FILE.format(path=target))
+    if not is_directory and target.is_dir():
+        raise RuntimeError(
+            f"{target} is a directory on this machine, and a file is to be mounted there; choose another"
+        )
 
 
 def _create_in_memory(source: Path, volume: Path) -> None:

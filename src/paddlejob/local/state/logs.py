@@ -11,6 +11,7 @@ from typing import Protocol
 from paddlejob.errors import BadInput
 from paddlejob.local.state.files import DamagedFile
 from paddlejob.local.state.store import JobFolder, is_inactive
+from paddlejob.plan import names
 
 PIECE = 1 << 20
 PAUSE = 0.15
@@ -49,7 +50,8 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
     for log in reading.values():
         yield log.rest(prefixed=len(reading) > 1)
     if not reading and not choice.follow:
-        raise BadInput(f"job {folder.key[1]} has no such log; list its replicas with `pdj get {folder.key[1]}`")
+        command = f"pdj get {names.in_command(*folder.key)}"
+        raise BadInput(f"job {folder.key[1]} has no such log; list its replicas with `{command}`")
 
 
 def _is_over(folder: JobFolder) -> bool:

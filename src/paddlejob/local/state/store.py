@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine.backend import Key
@@ -20,7 +20,7 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.state.files import DamagedFile, read_json, write_json
 from paddlejob.local.state.records import PodRecord
 from paddlejob.locks import ProcessLock, is_locked, locked
-from paddlejob.plan import times
+from paddlejob.plan import names, times
 
 Document = dict[str, Any]
 RUNNER_LOCK = "host.lock"
@@ -29,9 +29,17 @@ RUNNER_LOCK = "host.lock"
 def state_directory() -> Path:
     given = os.environ.get("PADDLEJOB_STATE")
     if given:
-        return Path(given).expanduser().absolute()
+        return _directory(Path(given).expanduser().absolute())
     base = os.environ.get("XDG_STATE_HOME")
     return (Path(base) if base else Path.home() / ".local" / "state") / "paddlejob"
+
+
+def _directory(path: Path) -> Path:
+    """The path, unless it is, or leads through, something else than a directory."""
+    existing = next((one for one in (path, *path.parents) if one.exists()), path)
+    if existing.is_dir():
+        return path
+    raise BadInput(f"PADDLEJOB_STATE is {path}, but {existing} is not a directory; name a directory, or unset it")
 
 
 def file_name(name: str, what: str = "name") -> str:
@@ -87,9 +95,10 @@ class JobFolder:
             return self._status
 
     def options(self) -> RunOptions:
+        """Raises DamagedFile."""
         path = self.path / "run.json"
         try:
-            return RunOptions.from_json(read_json(path))
+            return TypeAdapter(RunOptions).validate_python(RunOptions.from_json(read_json(path)).to_json())
         except (TypeError, ValueError, AttributeError):
             raise DamagedFile(path) from None
 
@@ -216,10 +225,10 @@ class Store:
         folder = self.folder((given.get("namespace") or "default", given["name"]))
         with locked(self.root / "begin.lock"):
             if folder.has_runner:
-                name = folder.key[1]
+                job = names.in_command(*folder.key)
                 raise BadInput(
-                    f"job {name} is already running; follow it with `pdj logs -f {name}`, end it with "
-                    f"`pdj delete {name}`, or give this job another name"
+                    f"job {folder.key[1]} is already running; follow it with `pdj logs -f {job}`, end it with "
+                    f"`pdj delete {job}`, or give this job another name"
                 )
             try:
                 self._create(folder, document, options, now)

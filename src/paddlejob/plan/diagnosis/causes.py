@@ -87,8 +87,12 @@ def _failed(pod: Pod) -> Cause:
         return Cause("OutOfMemory", message + _quoted(pod.message))
     if pod.reason == permanent.INVALID_TEMPLATE:
         return Cause(pod.reason, f"{pod.name} cannot start: {pod.message[:START_LIMIT]}")
+    if pod.reason == permanent.HOOK_FAILED:
+        how, _, output = pod.message.partition("\n")
+        return Cause(pod.reason, f"{pod.name} was killed: {how[:START_LIMIT]}; correct the hook" + _quoted(output))
     if pod.reason in permanent.START_REASONS:
         remedy = "correct its command or image" if permanent.is_wrong_command(pod) else "check its volumes and its node"
+        remedy = f"install it, or {remedy}" if permanent.needs_another(pod) else remedy
         return Cause("StartError", f"{pod.name} could not start: {pod.message[:START_LIMIT]}; {remedy}")
     if permanent.is_not_found(pod):
         message = f"{pod.name} failed with exit status {pod.exit_code}: a command does not exist or cannot be executed"

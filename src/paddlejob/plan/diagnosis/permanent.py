@@ -11,12 +11,17 @@ from paddlejob.plan.world import Pod
 
 INVALID_TEMPLATE = "InvalidTemplate"
 """Set by an engine that knows that a pod can never start."""
+HOOK_FAILED = "PostStartHookError"
+"""Set by an engine that killed a container because its postStart hook failed; the message says how."""
 START_REASONS = ("StartError", "ContainerCannotRun")
+MISSING = r"^[^:\n]+: needs .+, which does not exist$"
+"""What the embedded engine says of a command whose interpreter is not installed."""
 WRONG_COMMAND = re.compile(
     r'exec: ".*": (executable file not found|stat .*: no such file|permission denied|is a directory|exec format error)'
     r"|executable file .* not found"
     r"|chdir to cwd .* failed: (no such file|permission denied|not a directory)"
-    r"|^[^:\n]+: (no such command|no such file or directory|permission denied|not a directory|exec format error)$",
+    r"|^[^:\n]+: (no such command|no such file or directory|permission denied|not a directory|exec format error)$"
+    rf"|{MISSING}",
     re.IGNORECASE,
 )
 """What runc, crun and the embedded engine say; other errors of a start may be the fault of the node."""
@@ -36,6 +41,11 @@ def is_permanent(s: Snapshot, pod: Pod) -> bool:
 def is_wrong_command(pod: Pod) -> bool:
     """Whether the runtime could not execute the command."""
     return pod.reason in START_REASONS and WRONG_COMMAND.search(pod.message) is not None
+
+
+def needs_another(pod: Pod) -> bool:
+    """Whether the command exists, and the program that runs it does not."""
+    return re.search(MISSING, pod.message) is not None
 
 
 def is_not_found(pod: Pod) -> bool:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
+from paddlejob.plan import names
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.finish import leave_gang
 from paddlejob.plan.rebuild import delete_pods
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 
-MESSAGE = "spec.suspend is true; run `pdj resume` or set it to false to continue"
-
 
 def hold_suspended(s: Snapshot) -> Plan | None:
     if not s.job.spec.suspend:
         return None
+    command = f"pdj resume {names.in_command(s.job.namespace, s.job.name)}"
+    message = f"spec.suspend is true; run `{command}` or set it to false to continue"
     if s.status.phase is Phase.SUSPENDED:
-        status = reported(s, Phase.SUSPENDED, "Suspended", MESSAGE)
+        status = reported(s, Phase.SUSPENDED, "Suspended", message)
         return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s)))
     status = reported(
         s,
         Phase.SUSPENDED,
         "Suspended",
-        MESSAGE,
+        message,
         # A job without a status may have pods already.
         attempt=max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
         startTime="",
@@ -30,4 +31,4 @@ def hold_suspended(s: Snapshot) -> Plan | None:
         replacements="",
         worker=s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
     )
-    return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", MESSAGE)))
+    return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", message)))
