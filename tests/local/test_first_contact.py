@@ -142,5 +142,5 @@ def test_a_replica_can_be_killed_by_the_process_id_that_is_shown(pdj: Pdj):
 
 
 def replicas(pdj: Pdj) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(pdj("get", "job", "-o", "json").stdout)["replicas"]
+    found: list[dict[str, Any]] = json.loads(pdj("get", "job", "-o", "json").stdout)["status"]["pods"]
     return found

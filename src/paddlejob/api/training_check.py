@@ -25,7 +25,7 @@ def check_training(job: Obj) -> Iterator[Fault]:
         container = training_container(pod["containers"])
         path = ("spec", role, "template", "spec", "containers", pod["containers"].index(container))
         yield from _check_mpi(container, path)
-        if role == "worker" and job["spec"][role]["replicas"] > 1:
+        if role == "worker" and (job["spec"][role].get("replicas") or 1) > 1:
             yield from _check_output(container, pod, path)
 
 

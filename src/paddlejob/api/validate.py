@@ -39,8 +39,9 @@ def faults(document: Obj) -> list[str]:
 
 
 def find_faults(document: Obj) -> list[Fault]:
-    """The faults of a new job; empty if it is valid."""
-    found = [fault for error in _validator().iter_errors(document) for fault in _explain(error)]
+    """The faults of a new job; empty if it is valid. A status, as in the output of `get -o yaml`, has no effect."""
+    errors = _validator().iter_errors({key: value for key, value in document.items() if key != "status"})
+    found = [fault for error in errors for fault in _explain(error)]
     if found:
         return found
     job = with_defaults(document)

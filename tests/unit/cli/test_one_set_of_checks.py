@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from paddlejob.cli.files import objects_in
+from paddlejob.cli.program import Given
 from paddlejob.cli.run.prepare import prepare
 from paddlejob.cli.verbs.validate import _check
 from paddlejob.errors import InvalidJob
@@ -36,7 +38,7 @@ def write(folder: Path, *objects: dict[str, Any]) -> str:
 
 def errors_of_run(folder: Path, *files: str) -> list[str]:
     try:
-        prepare(list(files), RunOptions(), Store(folder / "state"), MACHINE)
+        prepare(Given(list(files), objects_in), RunOptions(), Store(folder / "state"), MACHINE)
     except InvalidJob as error:
         return error.faults
     return []
@@ -117,4 +119,4 @@ def test_a_volume_without_a_type_is_an_empty_directory_as_on_a_cluster(tmp_path:
 def test_a_job_without_a_spec_is_one_message_also_with_cpu(tmp_path: Path):
     file = write(tmp_path, {key: value for key, value in job().items() if key != "spec"})
     with pytest.raises(InvalidJob, match="spec: is missing; add it"):
-        prepare([file], RunOptions(), Store(tmp_path / "state"), MACHINE, cpu=True)
+        prepare(Given([file], objects_in), RunOptions(), Store(tmp_path / "state"), MACHINE, cpu=True)

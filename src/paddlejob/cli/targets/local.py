@@ -139,7 +139,7 @@ class LocalTarget:
         status = job.status.model_dump(mode="json", exclude_defaults=True)
         return JobView(
             job=job,
-            document={**document, "status": status, "replicas": [pod.as_data() for pod in pods]},
+            document={**document, "status": {**status, "pods": [pod.as_data() for pod in pods]}},
             phase=phase,
             note=note,
             pods=pods,
