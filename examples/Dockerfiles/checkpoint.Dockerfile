@@ -7,7 +7,7 @@ RUN apt-get update && \
 
 RUN pip install --no-cache-dir paddlepaddle==2.6.2 protobuf==4.25.8 "numpy<2" setuptools
 
-COPY checkpoint /checkpoint
+COPY collective /checkpoint
 
 WORKDIR /checkpoint
 

@@ -1,4 +1,4 @@
-# docker build -f examples/Dockerfiles/deepfm.Dockerfile -t paddlejob/deepfm:v1 src/paddlejob/examples
+# docker build -f examples/Dockerfiles/deepfm.Dockerfile -t registry.baidubce.com/paddle-operator/demo-deepfm:v1 src/paddlejob/examples
 FROM python:3.11-slim
 
 RUN apt-get update && \
@@ -7,9 +7,10 @@ RUN apt-get update && \
 
 RUN pip install --no-cache-dir paddlepaddle==2.6.2 protobuf==4.25.8 "numpy<2" setuptools
 
-# Both click models are in this directory.
-COPY wide_and_deep /wide_and_deep
+# Both click models are in this directory; here train.py is DeepFM.
+COPY wide_and_deep /deepfm
+COPY wide_and_deep/deepfm.py /deepfm/train.py
 
-WORKDIR /wide_and_deep
+WORKDIR /deepfm
 
-ENTRYPOINT ["python3", "deepfm.py"]
+ENTRYPOINT ["python3", "train.py"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ LIBRARIES = "/opt/python"
 DOCUMENTS = "registry.baidubce.com/paddle-operator"
 TUTORIAL = "docker.io/paddlepaddle/paddle-tutorial"
 OURS = "docker.io/paddlejob"
-LAUNCHED = ("python", "-m", "paddle.distributed.launch", "train_fleet.py")
+LAUNCHER = ("python", "-m", "paddle.distributed.launch")
 TRAIN = ("python3", "train.py")
 SYSTEM = ("python3", "libgomp1", "bash")
 
@@ -38,15 +38,26 @@ class Training:
     command: Sequence[str] = ()
     at: str = ""
     working_directory: str = ""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Files of the directory that have another name in the image, by that name."""
 
 
 TRAINING = (
     Training(f"{DOCUMENTS}/demo-wide-and-deep:v1", "wide_and_deep", TRAIN),
-    Training(f"{DOCUMENTS}/demo-resnet:v1", "resnet", command=LAUNCHED),
+    Training(f"{DOCUMENTS}/demo-resnet:v1", "collective", command=(*LAUNCHER, "train_fleet.py"), at="/resnet"),
+    Training(
+        f"{DOCUMENTS}/demo-resnet:elastic",
+        "collective",
+        command=(*LAUNCHER, "train_fleet_dygraph_ckpt.py"),
+        at="/resnet",
+    ),
+    *(
+        Training(name, "wide_and_deep", TRAIN, at="/deepfm", renamed={"train.py": "deepfm.py"})
+        for name in (f"{DOCUMENTS}/demo-deepfm:v1", f"{OURS}/deepfm:v1")
+    ),
     Training(f"{DOCUMENTS}/paddle-ubuntu:2.0.0-18.04"),
-    Training(f"{OURS}/deepfm:v1", "wide_and_deep", ("python3", "deepfm.py")),
     Training(f"{OURS}/mnist:v1", "mnist", TRAIN),
-    Training(f"{OURS}/checkpoint:v1", "checkpoint", TRAIN),
+    Training(f"{OURS}/checkpoint:v1", "collective", TRAIN, at="/checkpoint"),
     Training(f"{OURS}/heter:v1", "heter", TRAIN),
     *(
         Training(name, "k8s_train", command=("/bin/bash", "-c", "/root/start.sh"), at="/root", working_directory="/")
@@ -94,6 +105,8 @@ def _training(training: Training, base: list[Blob], scratch: Path) -> Image:
     layers = list(base)
     if training.directory:
         shutil.copytree(EXAMPLES / training.directory, scratch / "tree", ignore=shutil.ignore_patterns("__pycache__"))
+        for name, source in training.renamed.items():
+            shutil.copyfile(EXAMPLES / training.directory / source, scratch / "tree" / name)
         layers.append(layer(scratch / "tree", scratch / "layer.tar", at=training.at or f"/{training.directory}"))
     return Image(
         training.name,
@@ -101,7 +114,7 @@ def _training(training: Training, base: list[Blob], scratch: Path) -> Image:
         entrypoint=training.entrypoint,
         command=training.command,
         environment={"PYTHONPATH": LIBRARIES, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1"},
-        working_directory=training.working_directory or f"/{training.directory}",
+        working_directory=training.working_directory or training.at or f"/{training.directory}",
     )
 
 

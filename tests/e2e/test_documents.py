@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from testbed.cluster import Cluster
-from tests.support.on_cluster import EXAMPLES, ROOT, Job, eventually, submit
+from tests.support.on_cluster import EXAMPLES, ROOT, Job, eventually, gpus, submit
 
 
 @pytest.mark.full
@@ -27,7 +27,7 @@ def test_resnet_waits_for_gpus_and_trains_once_nodes_have_them(operator: Cluster
     job = submit(operator, cluster_namespace, "resnet.yaml")
     status = job.until(phase="Pending", reason="Unschedulable")
     assert "nvidia.com/gpu" in status["message"]
-    with _gpus(operator, {"node-1": 1, "node-2": 1}):
+    with gpus(operator, {"node-1": 1, "node-2": 1}):
         job.until(phase="Completed", restarts=0, disruptions=0)
     trained, untrained = job.final("accuracy")
     assert trained > 0.6 > untrained
@@ -40,7 +40,7 @@ def test_gpus_and_a_node_selector_are_waited_for(operator: Cluster, cluster_name
     assert "node" in status["message"]
     operator.kubectl("label", "node", "node-1", "accelerator=nvidia-tesla-p100")
     try:
-        with _gpus(operator, {"node-1": 4}):
+        with gpus(operator, {"node-1": 4}):
             job.until(phase="Completed")
     finally:
         operator.kubectl("label", "node", "node-1", "accelerator-")
@@ -77,25 +77,6 @@ def test_code_and_data_come_from_a_volume(operator: Cluster, cluster_namespace: 
         job.until(phase="Completed", restarts=0)
     finally:
         operator.kubectl("delete", "pv", "nfs-pv", "--wait=false", check=False)
-
-
-class _gpus:
-    """Nodes with an extended resource, as a device plugin would report it."""
-
-    def __init__(self, cluster: Cluster, count: dict[str, int]) -> None:
-        self._cluster = cluster
-        self._count = count
-
-    def __enter__(self) -> None:
-        for node, count in self._count.items():
-            self._patch(node, f'{{"status":{{"capacity":{{"nvidia.com/gpu":"{count}"}}}}}}')
-
-    def __exit__(self, *_: object) -> None:
-        for node in self._count:
-            self._patch(node, '{"status":{"capacity":{"nvidia.com/gpu":"0"}}}')
-
-    def _patch(self, node: str, patch: str) -> None:
-        self._cluster.kubectl("patch", "node", node, "--subresource=status", "-p", patch)
 
 
 def test_every_example_file_is_run_by_a_test():

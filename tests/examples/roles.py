@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,12 +132,16 @@ def start_ps_job(on: Stage, servers: int = 2, workers: int = 2) -> tuple[list[Po
     )
 
 
-def start_collective_job(on: Stage, workers: int = 2) -> list[Pod]:
+def start_collective_job(on: Stage, workers: int = 2, own: Sequence[Mapping[str, str]] = ()) -> list[Pod]:
+    """Workers with `own` variables, if they differ."""
     worker_list = on.endpoints(101, workers)
     return [
         on.start(
             f"worker-{index}",
-            _workers(on, worker_list) | _pod(on, end, index, "TRAINER") | {"PADDLE_CURRENT_ENDPOINT": end},
+            _workers(on, worker_list)
+            | _pod(on, end, index, "TRAINER")
+            | {"PADDLE_CURRENT_ENDPOINT": end}
+            | dict(own[index] if own else {}),
         )
         for index, end in enumerate(worker_list)
     ]

@@ -88,7 +88,7 @@ def test_a_program_for_parameter_servers_reports_what_is_missing_when_run_by_han
 
 @pytest.mark.full
 def test_resnet_learns_under_the_launcher(tmp_path: Path):
-    with stage(tmp_path, *LAUNCH, EXAMPLES / "resnet" / "train_fleet.py", EPOCHS="3") as job:
+    with stage(tmp_path, *LAUNCH, EXAMPLES / "collective" / "train_fleet.py", EPOCHS="3") as job:
         metrics = finished(start_collective_job(job)).metrics()
         assert metrics["accuracy"] > 0.6 > 0.35 > metrics["untrained_accuracy"]
         assert job.left_over() == []
@@ -118,7 +118,7 @@ def test_mnist_reads_the_public_files(tmp_path: Path):
 
 
 def test_a_killed_collective_job_ends_with_the_same_model_as_an_uninterrupted_one(tmp_path: Path):
-    program = EXAMPLES / "checkpoint" / "train.py"
+    program = EXAMPLES / "collective" / "train.py"
     with stage(tmp_path / "uninterrupted", program) as job:
         uninterrupted = finished(start_collective_job(job)).metrics()
     assert uninterrupted["accuracy"] > 0.95 > 0.5 > uninterrupted["untrained_accuracy"]
@@ -128,7 +128,7 @@ def test_a_killed_collective_job_ends_with_the_same_model_as_an_uninterrupted_on
         survivor, killed = start_collective_job(job)
         assert killed.wait() == 17
         assert survivor.wait() != 0, "Paddle ends the peers of a dead worker"
-        assert "step 200/400" in survivor.text
+        assert "step=200/400 " in survivor.text
     with stage(tmp_path / "again", program, **failing) as job:
         worker = finished(start_collective_job(job))
     assert "starts after step 200 of 400" in worker.text

@@ -11,6 +11,7 @@ import pytest
 from paddlejob import contract
 from paddlejob.local.runtime.images import MAPPING_FILE, read_mapping
 from paddlejob.local.sandbox.supervisor import probe
+from tests.support.pages import copy_files
 from tests.support.pdj import Pdj
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own-program.md"
@@ -21,16 +22,6 @@ pytestmark = pytest.mark.xdist_group("training")
 LONG = 180.0
 OUR_OWN = {contract.ENV_HOST_OPEN, contract.ENV_HOST_CLOSE}
 """What other variables are made from; no program reads them."""
-
-
-def copy_files(folder: Path) -> None:
-    """Save the programs under the names in their first lines, as a reader would."""
-    for block in re.findall(r"^```\w+\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
-        named = re.match(r"# file: (\S+)\n", block)
-        if named:
-            path = folder / named[1]
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(block)
 
 
 def launched(folder: Path) -> Path:
@@ -51,7 +42,7 @@ def losses(log: str) -> list[float]:
 
 @TRAINS
 def test_both_programs_learn_and_the_launcher_resumes_from_the_checkpoint(pdj: Pdj):
-    copy_files(pdj.folder)
+    copy_files(PAGE, pdj.folder)
     pdj.environment["OMP_NUM_THREADS"] = "1"
     done = pdj("run", "collective/job.yaml", "servers/job.yaml", timeout=LONG)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -87,14 +78,14 @@ def test_every_variable_that_a_program_receives_is_in_the_table():
 
 
 def test_the_mapping_of_images_is_one_that_we_read(tmp_path: Path):
-    copy_files(tmp_path)
+    copy_files(PAGE, tmp_path)
     found = read_mapping(tmp_path / "jobs" / MAPPING_FILE)
     assert [Path(entry["directory"]).resolve().name for entry in found.values()] == ["collective", "servers"]
     assert found["registry.example.com/mine-ps"].keys() == {"directory", "command", "workdir"}
 
 
 def test_the_image_has_the_paddle_that_the_examples_have(tmp_path: Path):
-    copy_files(tmp_path)
+    copy_files(PAGE, tmp_path)
     ours = PAGE.parents[2] / "examples" / "Dockerfiles" / "checkpoint.Dockerfile"
     (wanted,) = re.findall(r"^RUN pip install .*$", ours.read_text(), re.MULTILINE)
     assert wanted in (tmp_path / "collective/Dockerfile").read_text()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,22 @@ def submit(cluster: Access, namespace: str, file: str | Path, **changes: Any) ->
     job["spec"] |= changes
     cluster.kubectl("-n", namespace, "create", "-f", "-", input=json.dumps(job))
     return Job(cluster, namespace, job["metadata"]["name"])
+
+
+@contextlib.contextmanager
+def gpus(cluster: Access, count: Mapping[str, int]) -> Iterator[None]:
+    """Nodes with an extended resource, as a device plugin would report it."""
+
+    def report(numbers: Mapping[str, int]) -> None:
+        for node, number in numbers.items():
+            patch = json.dumps({"status": {"capacity": {"nvidia.com/gpu": str(number)}}})
+            cluster.kubectl("patch", "node", node, "--subresource=status", "-p", patch)
+
+    report(count)
+    try:
+        yield
+    finally:
+        report(dict.fromkeys(count, 0))
 
 
 def _name(text: str) -> str:

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -21,13 +22,25 @@ EXAMPLES = ROOT / "src" / "paddlejob" / "examples"
 DOCKERFILES = sorted((ROOT / "examples" / "Dockerfiles").glob("*.Dockerfile"))
 
 
-@pytest.fixture(scope="module")
-def criteo() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("criteo", EXAMPLES / "wide_and_deep" / "criteo.py")
+def load(name: str) -> ModuleType:
+    """A module of the examples, which are no package."""
+    path = EXAMPLES / name
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def criteo() -> ModuleType:
+    return load("wide_and_deep/criteo.py")
+
+
+@pytest.fixture(scope="module")
+def sharding() -> ModuleType:
+    pytest.importorskip("numpy")
+    return load("collective/sharding.py")
 
 
 def test_no_module_of_the_examples_is_a_link_or_a_copy_of_another():
@@ -96,3 +109,26 @@ def test_the_reader_is_found_in_a_path_with_spaces_quotes_and_chinese_characters
     slots = [line.split() for line in out.stdout.splitlines()]
     assert len(slots) == 2
     assert all(len(slot) == 2 + 14 + 27 and slot[2] == "13" and slot[16] == "26" for slot in slots)
+
+
+@pytest.mark.parametrize("attempts", [[(3, 20)], [(3, 7), (2, 9), (4, 20)], [(1, 10), (5, 20)], [(4, 3), (4, 20)]])
+def test_a_job_whose_size_changes_trains_on_every_sample_once_per_epoch(sharding: ModuleType, attempts: list):
+    """Each attempt has a number of workers and the step at which it is killed; two epochs of ten steps."""
+    trained: list[list[int]] = []
+    for workers, end in attempts:
+        shards = [sharding.Shard(103, 10, epochs=2, worker=worker, workers=workers) for worker in range(workers)]
+        for shard in shards:
+            shard.begin = len(trained)
+        assert [len(shard) for shard in shards] == [20 - len(trained)] * workers
+        steps = [sorted(chain(*parts)) for parts in zip(*shards, strict=True)]
+        trained += steps[: end - len(trained)]
+    whole = sharding.Shard(103, 10, epochs=2, worker=0, workers=1)
+    assert trained == [sorted(step) for step in whole]
+    for epoch in (trained[:10], trained[10:]):
+        assert len(set(chain(*epoch))) == 100, "of 103 samples, the last three do not fill a step"
+    assert trained[:10] != trained[10:]
+
+
+def test_a_batch_that_leaves_a_worker_without_samples_is_an_error_that_says_what_to_change(sharding: ModuleType):
+    with pytest.raises(SystemExit, match=r"BATCH_SIZE 2 is outside 3 .* to 100"):
+        sharding.Shard(100, 2, epochs=1, worker=0, workers=3)

@@ -10,9 +10,12 @@ import pytest
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.images import EXAMPLES, argv, find_image, read_mapping
+from paddlejob.local.runtime.volumes import copy_image
 
 DEMO = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
 RESNET = "registry.baidubce.com/paddle-operator/demo-resnet:v1"
+ELASTIC = "registry.baidubce.com/paddle-operator/demo-resnet:elastic"
+DEEPFM = "registry.baidubce.com/paddle-operator/demo-deepfm:v1"
 
 
 def command_of(options: RunOptions | None = None, **container: Any) -> list[str]:
@@ -23,6 +26,21 @@ def test_the_images_of_the_documents_run_the_examples():
     assert find_image(DEMO, RunOptions()).directory == EXAMPLES / "wide_and_deep"
     assert command_of(image=DEMO) == ["python3", "train.py"]
     assert command_of(image=RESNET) == ["python", "-m", "paddle.distributed.launch", "train_fleet.py"]
+
+
+def test_the_images_of_paddle_operators_samples_run_programs_of_the_names_that_they_start():
+    assert command_of(image=ELASTIC)[-1] == "train_fleet_dygraph_ckpt.py"
+    assert command_of(image=DEEPFM) == ["python3", "train.py"]
+    assert "running the bundled example deepfm." in find_image(DEEPFM, RunOptions()).note
+
+
+def test_train_py_of_the_deepfm_image_is_deepfm_and_not_its_neighbour(tmp_path: Path):
+    """The wrong model would train, and the job would complete."""
+    image = find_image(DEEPFM, RunOptions())
+    assert image.directory
+    copied = copy_image(image.directory, tmp_path, image.renamed)
+    assert (copied / "train.py").read_text() == (EXAMPLES / "wide_and_deep" / "deepfm.py").read_text()
+    assert (copied / "ps_loop.py").is_file()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +65,9 @@ def test_an_image_of_another_registry_never_runs_a_bundled_program(name: str, tm
     assert image.files == {}
 
 
-@pytest.mark.parametrize("name", [DEMO, RESNET, "paddlejob/mnist:v1", "paddlepaddle/paddle-tutorial:k8s_train"])
+@pytest.mark.parametrize(
+    "name", [DEMO, RESNET, ELASTIC, DEEPFM, "paddlejob/mnist:v1", "paddlepaddle/paddle-tutorial:k8s_train"]
+)
 def test_a_bundled_program_is_noted(name: str):
     note = find_image(name, RunOptions()).note
     assert f"Image {name} is not used locally; running the bundled" in note

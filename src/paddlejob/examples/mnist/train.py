@@ -37,12 +37,12 @@ def main() -> None:
     loader = paddle.io.DataLoader(data, batch_size=options.batch_size, shuffle=True)
     for epoch in range(options.epochs):
         started = time.monotonic()
-        train(network, optimizer, loader)
+        loss = train(network, optimizer, loader)
         speed = len(data) / (time.monotonic() - started)
         score = evaluate(network, held_out)
         print(
-            f"epoch {epoch + 1}/{options.epochs} {speed:,.0f} images/s "
-            f"loss={score.loss:.4f} accuracy={score.accuracy:.4f}",
+            f"step={(epoch + 1) * len(loader)}/{options.epochs * len(loader)} epoch={epoch + 1}/{options.epochs} "
+            f"loss={loss:.4f} accuracy={score.accuracy:.4f} samples/s={speed:.0f}",
             flush=True,
         )
     if options.output_dir:
@@ -74,13 +74,17 @@ def _network() -> Any:
     )
 
 
-def train(network: Any, optimizer: Any, loader: Any) -> None:
+def train(network: Any, optimizer: Any, loader: Any) -> float:
+    """Train for one epoch, and return the mean loss."""
     network.train()
+    losses: list[float] = []
     for image, label in loader:
         loss = nn.functional.cross_entropy(network(image), label)
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
+        losses.append(float(loss))
+    return float(np.mean(losses))
 
 
 def evaluate(network: Any, held_out: Any) -> Score:

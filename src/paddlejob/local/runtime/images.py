@@ -13,7 +13,7 @@ from paddlejob.local.options import RunOptions
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MAPPING_FILE = "paddlejob-images.yaml"
 NO_IMAGE = "The job names no image"
-LAUNCHED = ("python", "-m", "paddle.distributed.launch", "train_fleet.py")
+_LAUNCHER = ("python", "-m", "paddle.distributed.launch")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Image:
     """The path of the directory inside the image."""
     bundled: bool = False
     """One of our examples; it is copied for every pod, so that pods do not share files."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Files of a bundled example that have another name in the image, by that name."""
     cwd: str = ""
     """The working directory, if it is not the image's directory."""
     files: Mapping[str, Path] = field(default_factory=dict)
@@ -33,8 +35,8 @@ class Image:
     note: str = ""
 
 
-def _bundled(name: str, *, entrypoint: tuple[str, ...] = (), cmd: tuple[str, ...] = ()) -> Image:
-    return Image(EXAMPLES / name, entrypoint, cmd, workdir=f"/{name}", bundled=True)
+def _bundled(name: str, *, entrypoint: tuple[str, ...] = (), cmd: tuple[str, ...] = (), workdir: str = "") -> Image:
+    return Image(EXAMPLES / name, entrypoint, cmd, workdir=workdir or f"/{name}", bundled=True)
 
 
 _TRAIN = ("python3", "train.py")
@@ -44,14 +46,21 @@ _JOB_TRAINER = Image(
     cwd="/",
     files={f"/root/{name}": EXAMPLES / "k8s_train" / name for name in ("start.sh", "start_paddle.py")},
 )
+_DEEPFM = replace(_bundled("wide_and_deep", entrypoint=_TRAIN, workdir="/deepfm"), renamed={"train.py": "deepfm.py"})
 _OF_THE_DOCUMENTS = "registry.baidubce.com/paddle-operator"
 BUNDLED = {
     f"{_OF_THE_DOCUMENTS}/demo-wide-and-deep:v1": _bundled("wide_and_deep", entrypoint=_TRAIN),
-    f"{_OF_THE_DOCUMENTS}/demo-resnet:v1": _bundled("resnet", cmd=LAUNCHED),
+    f"{_OF_THE_DOCUMENTS}/demo-resnet:v1": _bundled(
+        "collective", cmd=(*_LAUNCHER, "train_fleet.py"), workdir="/resnet"
+    ),
+    f"{_OF_THE_DOCUMENTS}/demo-resnet:elastic": _bundled(
+        "collective", cmd=(*_LAUNCHER, "train_fleet_dygraph_ckpt.py"), workdir="/resnet"
+    ),
+    f"{_OF_THE_DOCUMENTS}/demo-deepfm:v1": _DEEPFM,
     f"{_OF_THE_DOCUMENTS}/paddle-ubuntu:2.0.0-18.04": Image(None),
-    "paddlejob/deepfm:v1": _bundled("wide_and_deep", entrypoint=("python3", "deepfm.py")),
+    "paddlejob/deepfm:v1": _DEEPFM,
     "paddlejob/mnist:v1": _bundled("mnist", entrypoint=_TRAIN),
-    "paddlejob/checkpoint:v1": _bundled("checkpoint", entrypoint=_TRAIN),
+    "paddlejob/checkpoint:v1": _bundled("collective", entrypoint=_TRAIN, workdir="/checkpoint"),
     "paddlejob/heter:v1": _bundled("heter", entrypoint=_TRAIN),
     "paddlepaddle/paddle-tutorial:k8s_data": _bundled("k8s_data", cmd=("python3", "get_data.py")),
     "paddlepaddle/paddle-tutorial:k8s_train": _JOB_TRAINER,
@@ -80,7 +89,7 @@ def _bundled_note(name: str, image: Image) -> str:
     """Which program of ours runs, because its results are easily taken for those of the user's own code."""
     if image.directory is None and not image.files:
         return ""
-    program = f"example {image.directory.name}" if image.directory else f"program {', '.join(image.files)}"
+    program = f"example {image.workdir.lstrip('/')}" if image.directory else f"program {', '.join(image.files)}"
     return (
         f"Image {name} is not used locally; running the bundled {program}. Run your own code with --image {name}=DIR."
     )

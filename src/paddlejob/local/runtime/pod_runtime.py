@@ -142,7 +142,7 @@ class PodRuntime:
             directory = pod.own / "image"
             directory.mkdir(parents=True, exist_ok=True)
         elif image.bundled:
-            directory = volumes.copy_image(directory, pod.own)
+            directory = volumes.copy_image(directory, pod.own, image.renamed)
         given = container.get("workingDir") or ""
         path = image.workdir or given
         hidden = any(Path(mount["target"]) in (Path(path), *Path(path).parents) for mount in mounts)

@@ -198,8 +198,10 @@ def _create_part(path: Path, volume: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def copy_image(directory: Path, own: Path) -> Path:
+def copy_image(directory: Path, own: Path, renamed: Mapping[str, str]) -> Path:
     """A copy of a bundled example for one pod, so that pods do not share the files that they write next to it."""
     copied = own / "image"
     shutil.copytree(directory, copied, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    for name, source in renamed.items():
+        shutil.copyfile(directory / source, copied / name)
     return copied

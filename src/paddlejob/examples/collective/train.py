@@ -1,8 +1,8 @@
 """Workers that can be killed at any time and resume from a checkpoint (Collective).
 
-Every SAVE_EVERY steps the first worker saves the model, the optimizer and the step to one file, atomically. All
-workers start from the newest file. The batch of a step depends only on the step and the worker, so an interrupted
-training ends with the same model as an uninterrupted one.
+Every SAVE_EVERY steps the first worker saves the model, the optimizer and the step. All workers start from the newest
+checkpoint. The batch of a step depends only on the step, and the workers divide it among themselves, so an interrupted
+training ends with the same model as an uninterrupted one, also if the number of workers has changed.
 
 Environment (overridden by the command-line options of the same names):
     OUTPUT_DIR    directory for checkpoints, shared by all workers; empty it to start over (default: save none)
@@ -22,43 +22,46 @@ from typing import Any
 
 import numpy as np
 import paddle
+import paddle.distributed as dist
+from checkpoints import Checkpoints
 from paddle import nn
-from paddle.distributed import fleet
+from workers import Progress, averaging, join, log
 
 CLASSES = 3
-BATCH = 64
+BATCH = 120
+"""Points per step, of all workers together."""
 
 
 def main() -> None:
     options = _options()
-    # The launcher sets the backend; without it Paddle defaults to NCCL.
-    if not paddle.is_compiled_with_cuda():
-        os.environ.setdefault("PADDLE_DISTRI_BACKEND", "gloo")
-    fleet.init(is_collective=True)
+    join()
     paddle.seed(1)
     network = _network()
     untrained = accuracy(network)
     optimizer = paddle.optimizer.Adam(0.01, parameters=network.parameters())
-    begin = restore(options.output_dir, network, optimizer) if options.output_dir else 0
-    log(f"starts after step {begin} of {options.steps}")
-    if options.output_dir and begin >= options.steps:
-        log(f"nothing left to train; empty {options.output_dir} to start over, or raise STEPS to continue")
-    model = fleet.distributed_model(network)
-    loss = float("nan")
+    checkpoints = Checkpoints(options.output_dir, network, optimizer)
+    begin = checkpoints.restore()
+    progress = Progress(begin, options.steps, BATCH, options.output_dir)
+    model = averaging(network)
     for step in range(begin + 1, options.steps + 1):
         _maybe_fail(step, options)
-        points, labels = spirals(step * fleet.worker_num() + fleet.worker_index())
-        result = nn.functional.cross_entropy(model(points), labels)
-        result.backward()
+        loss = _loss(model, step)
+        loss.backward()
         optimizer.step()
         optimizer.clear_grad()
         time.sleep(options.step_seconds)
-        if step % options.save_every == 0:
-            loss = float(result)
-            log(f"step {step}/{options.steps} loss={loss:.4f} accuracy={accuracy(network):.4f}")
-            if options.output_dir and fleet.worker_index() == 0:
-                save(options.output_dir, step, network, optimizer)
+        if step % options.save_every == 0 or step == options.steps:
+            progress.report(step, loss=float(loss), accuracy=accuracy(network))
+            checkpoints.save(step)
     log(f"final accuracy={accuracy(network):.4f} untrained_accuracy={untrained:.4f} {fingerprint(network)}")
+
+
+def _loss(model: Any, step: int) -> Any:
+    """The loss on this worker's part of a batch, so that its average over the workers is the loss on the whole."""
+    points, labels = spirals(seed=step, points=BATCH)
+    mine = slice(dist.get_rank(), None, dist.get_world_size())
+    summed = nn.functional.cross_entropy(model(points[mine]), labels[mine], reduction="sum")
+    return summed * dist.get_world_size() / BATCH
 
 
 def _options() -> argparse.Namespace:
@@ -75,7 +78,7 @@ def _network() -> Any:
     return nn.Sequential(nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, CLASSES))
 
 
-def spirals(seed: int, points: int = BATCH) -> tuple[Any, Any]:
+def spirals(seed: int, points: int) -> tuple[Any, Any]:
     """Points on the arms of three interleaved spirals, and the arm of each point."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, CLASSES, points)
@@ -96,44 +99,16 @@ def fingerprint(network: Any) -> str:
     return f"sum={sum(float(parameter.abs().sum()) for parameter in network.parameters()):.5f}"
 
 
-def restore(directory: Path, network: Any, optimizer: Any) -> int:
-    """Load the newest checkpoint and return its step; 0 if there is none."""
-    found = sorted(directory.glob("step-*.pdckpt"))
-    if not found:
-        return 0
-    state = paddle.load(os.fspath(found[-1]))
-    network.set_state_dict(state["network"])
-    optimizer.set_state_dict(state["optimizer"])
-    return int(state["step"])
-
-
-def save(directory: Path, step: int, network: Any, optimizer: Any) -> None:
-    """Write to a temporary file and rename it, so that a checkpoint is always complete."""
-    directory.mkdir(parents=True, exist_ok=True)
-    state = {"step": step, "network": network.state_dict(), "optimizer": optimizer.state_dict()}
-    partial = directory / "partial"
-    paddle.save(state, os.fspath(partial))
-    partial.replace(directory / f"step-{step:08d}.pdckpt")
-    for old in sorted(directory.glob("step-*.pdckpt"))[:-2]:
-        old.unlink()
-
-
 def _maybe_fail(step: int, options: argparse.Namespace) -> None:
-    if step != options.fail_at_step or fleet.worker_index() != fleet.worker_num() - 1:
+    if step != options.fail_at_step or dist.get_rank() != dist.get_world_size() - 1:
         return
     marker = (options.output_dir or Path.cwd()) / "failed-once"
     if not marker.exists():
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
-        print(f"worker {fleet.worker_index()} exits at step {step}, as requested by FAIL_AT_STEP", file=sys.stderr)
+        print(f"worker {dist.get_rank()} exits at step {step}, as requested by FAIL_AT_STEP", file=sys.stderr)
         sys.stderr.flush()
         os._exit(17)
-
-
-def log(line: str) -> None:
-    """Print on the first worker only: all workers hold the same model."""
-    if fleet.worker_index() == 0:
-        print(f"worker 0 of {fleet.worker_num()}: {line}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,54 @@
+"""The workers of a job: who they are, as the environment says at each start, and what the first of them prints."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import paddle
+import paddle.distributed as dist
+
+
+def join() -> None:
+    """Connect with the other workers.
+
+    fleet.init would create ten process groups instead of one: two seconds more, and with three workers on gloo one of
+    them was not ready within its timeout of 150 seconds.
+    """
+    # The launcher sets the backend; without it Paddle defaults to NCCL.
+    if not paddle.is_compiled_with_cuda():
+        os.environ.setdefault("PADDLE_DISTRI_BACKEND", "gloo")
+    dist.init_parallel_env()
+
+
+def averaging(network: Any) -> Any:
+    """The network with gradients that are averaged over all workers."""
+    return paddle.DataParallel(network) if dist.get_world_size() > 1 else network
+
+
+def log(line: str) -> None:
+    """Print on the first worker only: all workers hold the same model."""
+    if dist.get_rank() == 0:
+        print(line, flush=True)
+
+
+class Progress:
+    """Prints one line of key=value pairs per interval, which `pdj` reads as the job's progress."""
+
+    def __init__(self, begin: int, steps: int, batch: int, output_dir: Path | None) -> None:
+        self.steps = steps
+        self.batch = batch
+        self.last = begin
+        self.since = time.monotonic()
+        log(f"worker 0 of {dist.get_world_size()} starts after step {begin} of {steps}")
+        if begin >= steps:
+            log(f"nothing left to train; empty {output_dir} to start over, or train for longer to continue")
+
+    def report(self, step: int, **metrics: float) -> None:
+        now = time.monotonic()
+        speed = (step - self.last) * self.batch / (now - self.since)
+        values = " ".join(f"{name}={value:.4f}" for name, value in metrics.items())
+        log(f"step={step}/{self.steps} {values} samples/s={speed:.0f}")
+        self.last, self.since = step, now
