@@ -140,5 +140,5 @@ def _flattened(schema: Schema, known: Schema) -> Schema:
 
 _KEPT = {
     "type", "properties", "items", "additionalProperties", "required", "enum", "minimum", "maximum",
-    "description", "default",
+    "maxLength", "maxItems", "description", "default",
 }  # fmt: skip

@@ -103,8 +103,8 @@ class ProgressSpec(Model):
     pattern: str | None = Field(
         None,
         max_length=500,
-        description="A regular expression for lines that report progress, instead of the formats that are known. "
-        "Its named groups are step, total_steps, epoch, total_epochs, checkpoint, and the names of metrics.",
+        description="A regular expression (RE2) for lines that report progress, instead of the formats that are "
+        "known. Its named groups are step, total_steps, epoch, total_epochs, checkpoint, and the names of metrics.",
     )
     metrics: tuple[str, ...] = Field(
         (), max_length=20, description="Names of further metrics to read, for example accuracy."
