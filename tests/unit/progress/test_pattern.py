@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
-from paddlejob import contract
 from paddlejob.api.types import ProgressSpec
 from paddlejob.api.validate import faults
 from paddlejob.progress import Parser
+from tests.support import builders
 
 PATTERN = r"round (?P<step>\d+)/(?P<total_steps>\d+): (?P<loss>\S+)(?: saved (?P<checkpoint>\d+))?"
 
 
-def document(pattern: object) -> dict:
-    template = {"spec": {"containers": [{"name": "paddle", "image": "mnist:v1"}]}}
-    spec = {"worker": {"replicas": 2, "template": template}, "progress": {"pattern": pattern}}
-    return {"apiVersion": contract.API_VERSION, "kind": contract.KIND, "metadata": {"name": "mnist"}, "spec": spec}
+def document(pattern: object) -> dict[str, Any]:
+    return builders.document(progress={"pattern": pattern})
 
 
 def test_the_groups_of_the_pattern_are_read():
