@@ -69,6 +69,6 @@ def test_the_beginning_of_a_long_line_is_read_without_the_number_that_is_cut():
 
 
 def test_the_end_of_a_bar_that_was_drawn_a_thousand_times_is_read():
-    bar = "\r".join(f" {step // 10}%|#####     | {step}/1000 [00:01<00:09, 99.9it/s]" for step in range(1001))
+    bar = "\r".join(f"Train {step // 10}%|#####     | {step}/1000 [00:01<00:09, 99.9it/s]" for step in range(1001))
     sample = Parser().parse(bar)
     assert sample and (sample.step, sample.total_steps) == (1000, 1000)

@@ -20,10 +20,14 @@ class Bar:
     """Times, speed and metrics behind it."""
 
     @property
-    def shows_training(self) -> bool:
-        """Downloads, tokenizing and evaluation have bars too, with a description of their own."""
-        known = not self.before.strip(" :") or TRAINING.search(self.before) or "loss" in self.after.lower()
-        return bool(known) and not BYTES.search(self.after)
+    def names_training(self) -> bool:
+        """Whether it surely shows training: the data may be prepared with a bar without description too."""
+        return bool(TRAINING.search(self.before)) or "loss" in self.after.lower()
+
+    @property
+    def shows_something_else(self) -> bool:
+        """Downloads, tokenizing and evaluation have a description or a unit of their own."""
+        return bool(BYTES.search(self.after)) or (bool(self.before.strip(" :")) and not self.names_training)
 
 
 def bar_in(text: str) -> Bar | None:

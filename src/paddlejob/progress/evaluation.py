@@ -9,7 +9,7 @@ from paddlejob.progress.facts import Facts
 
 OF_EVALUATION = re.compile(
     r"""(?i)\[(?:eval|evaluate|val|valid|validation|test)\]
-    |(?<![\w/.-])(?:eval|evaluation|val|valid|validation|test(?:ing)?)\s{1,4}(?:step|iter|epoch|batch|loss|samples)""",
+    |(?<![\w/.-])(?:eval|evaluation|val|valid|validation|test(?:ing)?)\s{1,4}(?:step|iter|epoch|batch|samples)""",
     re.VERBOSE,
 )
 BEGIN = re.compile(r"(?i)eval begin|predict begin|running (?:evaluation|prediction)|start evaluating")

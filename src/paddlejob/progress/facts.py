@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from paddlejob.progress.numbers import DIGITS, NUMBER, number
@@ -22,6 +23,13 @@ COUNT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 FRACTION = re.compile(rf"\[\s{{0,8}}+({DIGITS})\s{{0,4}}+/\s{{0,4}}+({DIGITS})\s{{0,4}}+\]")
+OTHER = re.compile(
+    r"(?i)(?<![a-z])(?:max|maximum|total|num|warmup|warm-up|decay|log|logging|save|every|per|best|val|valid|validation"
+    r"|eval|evaluation|test)[ _-]$"
+)
+"""In front of a name: a setting or an evaluation, not the step, epoch or loss of training."""
+OF_TRAINING = ("step", "iter", "iteration", "epoch")
+"""Names whose values are counts."""
 SPEED = re.compile(
     rf"""(?<![\w.])({NUMBER})\s?(?:samples?|images?|imgs?|examples?|sequences?|instances?|ins|records?|reviews?)/s""",
     re.IGNORECASE,
@@ -51,15 +59,22 @@ def facts_of(text: str) -> Facts:
     if fields is not None:
         return Facts(values=fields)
     values: dict[str, float] = {}
-    for key, value in [*PAIR.findall(text), *LOSS.findall(text)]:
-        values.setdefault(key.lower(), _float(value))
+    for found in chain(PAIR.finditer(text), LOSS.finditer(text)):
+        key = found[1].lower()
+        if key not in OF_TRAINING and (key != "loss" or not _is_other(text, found)):
+            values.setdefault(key, _float(found[2]))
     counts: dict[str, Count] = {}
-    for name, value, decimals, total in COUNT.findall(text):
-        counts.setdefault(_normalized(name), _count(value, decimals, total))
+    for found in COUNT.finditer(text):
+        if not _is_other(text, found):
+            counts.setdefault(_normalized(found[1]), _count(found[2], found[3], found[4]))
     brackets = FRACTION.findall(text) if "/" in text else []
     speed = SPEED.search(text) if "/s" in text else None
     fractions = tuple(Count(_float(value), _float(total)) for value, total in brackets)
     return Facts(counts, fractions, values, _float(speed[1]) if speed else None)
+
+
+def _is_other(text: str, found: re.Match[str]) -> bool:
+    return OTHER.search(text[max(0, found.start() - 12) : found.start()]) is not None
 
 
 def _normalized(name: str) -> str:

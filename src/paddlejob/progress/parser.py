@@ -51,11 +51,11 @@ class Parser:
 
     def _by_format(self, text: str) -> Sample | None:
         facts, bar = facts_of(text), bar_in(text)
-        if bar and not bar.shows_training:
+        if bar and bar.shows_something_else:
             return None
         named = {name: facts.values[key] for key, name in self._named.items() if key in facts.values}
         if self._evaluation.covers(text, facts, bar):
-            return _sample(Position(), named)
+            return _sample(Position(), named, checkpoint_in(text))
         position = self._positions.of(text, facts, bar)
         common = _common_metrics(facts, text)
         if (

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 from paddlejob.progress.bars import Bar
 from paddlejob.progress.facts import Count, Facts
-from paddlejob.progress.numbers import whole
+from paddlejob.progress.numbers import DIGITS, whole
 
 GLOBAL_STEP = ("global_step", "trainer/global_step", "globalstep", "num_updates")
 STEP = ("step", "train/step", "train_step", "current_step", "cur_step", "iter", "iteration")
 TOTAL_STEPS = ("total_steps", "max_steps", "total_iters", "max_iters", "num_training_steps")
 EPOCH = ("epoch", "progress_or_epoch", "train/epoch", "cur_epoch")
 TOTAL_EPOCHS = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
-ANNOUNCED_TOTAL = re.compile(r"(?i)total (?:optimization|training|train) steps\s{0,4}+[:=]\s{0,4}+([\d,]++)")
+ANNOUNCED_TOTAL = re.compile(
+    r"(?i)(?<![\w-])(?:total|max|num)(?: optimization| training| train)? (?:step|iter|iteration)s?\s{0,4}+[:=]\s{0,4}+"
+    rf"({DIGITS})"
+)
 MODEL_FIT = re.compile(r"\d(?:us|ms|s)/step")
 """Ends the lines of Model.fit, whose steps count within the epoch of an earlier line."""
 
@@ -59,6 +62,8 @@ class Positions:
 
     def _whole_training(self, text: str, facts: Facts, bar: Bar | None, epoch: Count | None) -> Count | None:
         """The step of a line that does not call it global."""
+        if bar and not (bar.names_training or self._heading or bar.total == self._total_steps):
+            return None
         count, in_epoch = _step(text, facts, bar, epoch)
         if count is None:
             return None
@@ -124,7 +129,7 @@ def _is_heading(facts: Facts, bar: Bar | None, epoch: Count | None) -> bool:
 
 def _announced(text: str) -> float | None:
     found = ANNOUNCED_TOTAL.search(text)
-    return float(found[1].replace(",", "") or 0) if found else None
+    return float(found[1].replace(",", "")) if found else None
 
 
 def _value(facts: Facts, names: tuple[str, ...]) -> float | None:

@@ -143,6 +143,11 @@ FORMATS = {
         "Epoch [3/10], Step [100/600], Loss: 0.125",
         sample(1300, 6000, epoch=3, epochs=10, loss=0.125),
     ),
+    "train and validation": (
+        "Epoch 3/10 - train loss: 0.5 - val loss: 0.75 - accuracy: 0.25",
+        sample(epoch=3, epochs=10, loss=0.5, accuracy=0.25),
+    ),
+    "a total in words": ("Max train steps: 15,000", sample(of=15000)),
     "a tensor": ("Epoch 0 step 100, Loss = [1.125]", sample(100, epoch=0, loss=1.125)),
     "a fraction": ("[10/500] loss=0.5", sample(10, 500, loss=0.5)),
     "a fraction alone": ("[10/500]", sample(10, 500)),
@@ -158,7 +163,7 @@ FORMATS = {
     ),
     "JSON behind a time": ('12:00:01 {"step": 3, "loss": 0.5}', sample(3, loss=0.5)),
     # Progress bars.
-    "tqdm": (" 33%|###3      | 200/600 [01:11<02:22,  2.81it/s]", sample(200, 600)),
+    "tqdm": ("Training:  33%|###3      | 200/600 [01:11<02:22,  2.81it/s]", sample(200, 600)),
     "tqdm with metrics": (
         "Epoch 2/5:  37%|███▋      | 37/100 [00:10<00:17,  3.60it/s, loss=0.25, acc=0.5]",
         sample(137, 500, epoch=2, epochs=5, loss=0.25, acc=0.5),
@@ -184,6 +189,10 @@ NOT_PROGRESS = {
     "a setting": "epoch: 24",
     "another setting": "learning_rate                 : 3e-05",
     "an unlimited total": "max_steps                     :-1",
+    "data that is prepared": " 37%|###7      | 37000/100000 [00:10<00:17,  3600.00it/s]",
+    "the best epoch": "best epoch: 3/10",
+    "a step of the schedule": "warmup step: 5000, decay step 100",
+    "the loss of a validation": "Valid loss: 0.25",
     "warm-up": "Num warmup steps: 15101",
     "the interval of logging": "logging_steps                 :10",
     "evaluation by PaddleClas": "[Eval][Epoch 2][Avg]CELoss: 3.5, loss: 3.5, top5: 0.25",

@@ -21,6 +21,7 @@ TRAINER = """\
  17%|#7        | 100/600 [01:11<05:58,  1.40it/s]
 ***** Running Evaluation *****
  50%|#####     | 5/10 [00:01<00:01,  4.40it/s]
+Saving model checkpoint to ./checkpoints/checkpoint-100
 eval_loss: 0.5, eval_accuracy: 0.9, eval_runtime: 2.5, epoch: 0.5
  17%|#7        | 101/600 [01:15<05:58,  1.40it/s]
 loss: 0.25, learning_rate: 1e-05, global_step: 110, epoch: 0.55
@@ -66,6 +67,7 @@ def test_the_last_state_of_a_bar_of_model_fit_counts():
 def test_the_bar_of_an_evaluation_is_not_taken_for_the_bar_of_training():
     assert steps(TRAINER) == [100, 101, 110]
     assert samples(TRAINER)[-1].total_steps == 600
+    assert [sample.checkpoint for sample in samples(TRAINER) if sample.checkpoint] == [100]
 
 
 def test_epochs_that_begin_at_zero_do_not_count_twice():
