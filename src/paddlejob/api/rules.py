@@ -202,7 +202,8 @@ RULES = (
     Rule(
         "spec",
         f"!has(self.progress) || !has(self.progress.pattern) || ({_CEL_COMPILES})",
-        "is not a regular expression with named groups; correct it, for example step (?P<step>[0-9]+)",
+        # The field is part of the message: the API server leaves it out if `matches` fails.
+        "progress.pattern is not a regular expression with named groups; correct it, for example step (?P<step>[0-9]+)",
         _pattern_compiles,
         ".progress.pattern",
     ),
