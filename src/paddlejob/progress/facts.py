@@ -31,8 +31,10 @@ OTHER = re.compile(
 OF_TRAINING = ("step", "iter", "iteration", "epoch")
 """Names whose values are counts."""
 SPEED = re.compile(
-    rf"""(?<![\w.])({NUMBER})\s?(?:samples?|images?|imgs?|examples?|sequences?|instances?|ins|records?|reviews?)/s""",
-    re.IGNORECASE,
+    rf"""(?<![\w.])({NUMBER})\s?
+    (?:samples?|images?|imgs?|examples?|sequences?|instances?|ins|records?|reviews?)/s(?:ec)?+
+    (?!\w|\s{{0,4}}+[:=])""",
+    re.IGNORECASE | re.VERBOSE,
 )
 
 

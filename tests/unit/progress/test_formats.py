@@ -35,6 +35,11 @@ FORMATS = {
         "epoch 2/6 worker 0 45,678 samples/s loss=0.4410 auc=0.8012",
         sample(epoch=2, epochs=6, loss=0.441, auc=0.8012, speed=45678),
     ),
+    "examples, as key=value": (
+        "step=40/60 loss=0.4321 accuracy=0.8800 samples/s=310",
+        sample(40, 60, loss=0.4321, accuracy=0.88, speed=310),
+    ),
+    "examples, a checkpoint": ("checkpoint step=40 saved", sample(40, checkpoint=40)),
     "examples/quick_start": (
         "pass 3 of 10: trainer 0 1,234 reviews/s",
         sample(epoch=3, epochs=10, speed=1234),
