@@ -16,6 +16,7 @@ from paddlejob.cli.output.progress import progress_line
 from paddlejob.cli.output.tables import job_page, job_table
 from paddlejob.cli.run.live import render
 from paddlejob.cli.run.plain import PlainScreen
+from paddlejob.cli.run.watch import _summarize
 from paddlejob.cli.targets.target import JobView, LastOutput, PodView
 from paddlejob.plan import times
 from tests.support.builders import job
@@ -146,6 +147,28 @@ def test_lines_for_pipes_show_progress_once_for_every_step(log: Path, capsys: py
         "step 10/60, loss 0.5",
         "step 20/60, loss 0.5",
     ]
+
+
+def test_the_summary_of_a_run_shows_progress_instead_of_what_the_framework_prints(
+    log: Path, capsys: pytest.CaptureFixture[str]
+):
+    pods = [PodView("mnist-worker-0", "worker", 0, "Succeeded", log=str(log))]
+    assert _summarize(view("Completed", pods=pods, step=60, totalSteps=60, metrics=METRICS)) == ""
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("mnist completed in ")
+    assert lines == [
+        "  step 60/60, loss 0.2513, lr 0.001, accuracy 0.5, 1,234 samples/s",
+        *("  first", "  second", "  third"),
+    ]
+
+
+def test_the_summary_of_a_run_that_failed_shows_how_far_it_came(capsys: pytest.CaptureFixture[str]):
+    assert _summarize(view("Failed", epoch=3, totalEpochs=10)).startswith("mnist failed: ")
+    assert " at epoch 3/10; for details run `pdj why mnist`" in capsys.readouterr().out
+
+
+def test_why_has_a_hint_for_a_loss_that_is_not_a_number():
+    assert "Hint: The loss is nan. Lower the learning rate" in str(explain(view(step=3, nonFinite={"loss": "nan"})))
 
 
 def test_noise_is_left_out_of_the_last_lines_only_on_request(log: Path):

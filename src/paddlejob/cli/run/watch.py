@@ -11,7 +11,7 @@ from typing import Protocol
 from paddlejob.api.types import Phase
 from paddlejob.cli.output.humanize import restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
+from paddlejob.cli.output.progress import position, progress_line
 from paddlejob.cli.run.signals import Signals
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import JobView
@@ -101,7 +101,8 @@ def _summarize(view: JobView) -> str:
         print("".join(f"  {line}\n" for line in lines), end="")
         return ""
     if job.status.phase is Phase.FAILED:
-        print(f"{job.name} failed after {run_time(job)}{restarts(job)}; for details run `pdj why {job.name}`")
+        reached = f" at {position(job)}" if position(job) else ""
+        print(f"{job.name} failed after {run_time(job)}{reached}{restarts(job)}; for details run `pdj why {job.name}`")
         return f"{job.name} failed: {job.status.reason}: {job.status.message}"
     if job.status.phase is Phase.SUSPENDED:
         return f"{job.name} is suspended; run `pdj resume {job.name}` to continue"
