@@ -47,10 +47,10 @@ class Parser:
         lower = text.lower()
         if not any(word in lower for word in WORDS) and not any(name in lower for name in self._named):
             return None
-        return self._by_format(text)
+        return self._by_format(facts_of(text), lower)
 
-    def _by_format(self, text: str) -> Sample | None:
-        facts, bar = facts_of(text), bar_in(text)
+    def _by_format(self, facts: Facts, text: str) -> Sample | None:
+        bar = bar_in(text)
         if bar and bar.shows_something_else:
             return None
         named = {name: facts.values[key] for key, name in self._named.items() if key in facts.values}

@@ -15,7 +15,7 @@ TOTAL_STEPS = ("total_steps", "max_steps", "total_iters", "max_iters", "num_trai
 EPOCH = ("epoch", "progress_or_epoch", "train/epoch", "cur_epoch")
 TOTAL_EPOCHS = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
 ANNOUNCED_TOTAL = re.compile(
-    r"(?i)(?<![\w-])(?:total|max|num)(?: optimization| training| train)? (?:step|iter|iteration)s?\s{0,4}+[:=]\s{0,4}+"
+    r"(?<![\w-])(?:total|max|num)(?: optimization| training| train)? (?:step|iter|iteration)s?\s{0,4}+[:=]\s{0,4}+"
     rf"({DIGITS})"
 )
 MODEL_FIT = re.compile(r"\d(?:us|ms|s)/step")
@@ -43,6 +43,7 @@ class Positions:
         """Whether steps count within each epoch; None if that is not known yet."""
 
     def of(self, text: str, facts: Facts, bar: Bar | None) -> Position:
+        """The position that a line in lower case tells."""
         epoch = _epoch(facts)
         if epoch and epoch.total and epoch.value == 0:
             self._epochs_from_zero = True
@@ -69,7 +70,7 @@ class Positions:
         count, in_epoch = _step(text, facts, bar, epoch)
         if count is None:
             return None
-        model_fit = bool(MODEL_FIT.search(text))
+        model_fit = "/step" in text and MODEL_FIT.search(text) is not None
         current = epoch or self._heading
         if current and not in_epoch:
             self._note(count, current)
@@ -138,7 +139,7 @@ def _is_heading(facts: Facts, bar: Bar | None, epoch: Count | None) -> bool:
 
 
 def _announced(text: str) -> float | None:
-    found = ANNOUNCED_TOTAL.search(text)
+    found = ANNOUNCED_TOTAL.search(text) if "step" in text or "iter" in text else None
     return float(found[1].replace(",", "")) if found else None
 
 
