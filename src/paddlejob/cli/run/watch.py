@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from paddlejob.api.types import Phase
+from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.cli.output.humanize import restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
+from paddlejob.cli.output.progress import position, progress_line
 from paddlejob.cli.run.signals import Signals
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import JobView
@@ -19,6 +20,7 @@ from paddlejob.engine.backend import Key
 from paddlejob.errors import JobFailed
 from paddlejob.local.runner import AttachedRunner
 from paddlejob.local.state.store import Store
+from paddlejob.progress import Parser
 
 PAUSE = 0.1
 LOG_LINES = 3
@@ -95,6 +97,17 @@ def _finish(views: list[JobView], keys: list[Key], signals: Signals) -> int:
     return 0
 
 
+def _result(job: PaddleJob, log: Path) -> list[str]:
+    """How far training came, and the last lines of the log that tell something else."""
+    lines = last_lines(log, LOG_LINES, without_noise=True)
+    progress = progress_line(job)
+    if not progress:
+        return lines
+    parser = Parser(job.spec.progress)
+    samples = ((line, parser.parse(line)) for line in lines)
+    return [progress, *(line for line, sample in samples if not sample or not sample.has_position)]
+
+
 def _summarize(view: JobView) -> str:
     """Print how the job ended; returns why it did not complete, or an empty string."""
     job = view.job
@@ -102,11 +115,12 @@ def _summarize(view: JobView) -> str:
         worker = next((pod for pod in view.pods if pod.role == "worker"), None)
         log = Path(worker.log) if worker else Path()
         print(f"{view.title} completed in {run_time(job)}{restarts(job)}; logs: {log.parent}")
-        print("".join(f"  {line}\n" for line in last_lines(log, LOG_LINES)), end="")
+        print("".join(f"  {line}\n" for line in _result(job, log)), end="")
         return ""
     if job.status.phase is Phase.FAILED:
+        reached = f" at {position(job)}" if position(job) else ""
         command = f"pdj why {job.name}{view.flags}"
-        print(f"{view.title} failed after {run_time(job)}{restarts(job)}; for details run `{command}`")
+        print(f"{view.title} failed after {run_time(job)}{reached}{restarts(job)}; for details run `{command}`")
         return f"{view.title} failed: {job.status.reason}: {job.status.message}"
     if job.status.phase is Phase.SUSPENDED:
         return f"{view.title} is suspended; run `pdj resume {job.name}{view.flags}` to continue"

@@ -12,12 +12,14 @@ from paddlejob import contract
 from paddlejob.api.change import with_fields
 from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
 from paddlejob.cli.targets.event_loop import iterate, run_outside_loop
+from paddlejob.cli.targets.first_worker_pod import read_first_worker
 from paddlejob.cli.targets.logs import follow_logs, last_output, pods_of, read_logs
 from paddlejob.cli.targets.target import (
     DELETE_TIMEOUT,
     JobView,
     LastOutput,
     LogChoice,
+    LogLine,
     no_such_job,
     require_unfinished,
 )
@@ -81,6 +83,16 @@ class ClusterTarget:
             async with Client(self.access) as client:
                 read = follow_logs if choice.follow else read_logs
                 async for line in read(client, namespace, name, choice, self.flags(namespace)):
+                    yield line
+
+        return iterate(stream())
+
+    def first_worker_log(self, namespace: str, name: str, follow: bool) -> Iterator[LogLine]:
+        self.with_client(lambda client: self._get(client, namespace, name))
+
+        async def stream() -> AsyncIterator[LogLine]:
+            async with Client(self.access) as client:
+                async for line in read_first_worker(client, namespace, name, follow, self.flags(namespace)):
                     yield line
 
         return iterate(stream())
