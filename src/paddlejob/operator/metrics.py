@@ -79,6 +79,18 @@ class _JobCollector(Collector):
         for resource, seconds in self._informers.failing.items():
             failing.add_metric([str(resource)], seconds)
         yield failing
+        yield self._goodput()
+
+    def _goodput(self) -> GaugeMetricFamily:
+        goodput = GaugeMetricFamily(
+            "paddlejob_goodput_ratio",
+            "Part of the time since the job was started in which it went beyond its highest step.",
+            labels=["namespace", "job"],
+        )
+        for job in self._informers.jobs:
+            if isinstance(job, PaddleJob) and job.status.goodput is not None and not job.status.finished:
+                goodput.add_metric([job.namespace, job.name], job.status.goodput / 100)
+        return goodput
 
 
 def _phase(job: PaddleJob | UnreadableJob) -> str:
