@@ -12,6 +12,7 @@ OUTPUT_APART = 300.0
 """A new time of the last output alone is not worth a write until it is this many seconds newer."""
 LONGEST_TO_FIRST_READING = 120.0
 """A job that had trained longer than this when its log was first read was begun by an operator that reads none."""
+GOODPUT_STEP = 5
 ETA_STEP = 60
 """Seconds; the expected end is not known more exactly."""
 
@@ -97,8 +98,11 @@ def carried_on(before: Status, after: Status, now: float) -> Status:
         paused = now - times.parse(suspended.lastTransitionTime) if suspended else 0.0
         since = times.format(times.parse(progress.countedSince) + max(0.0, paused))
         progress = progress.model_copy(update={"countedSince": since})
-    goodput = after.goodput if after.phase is Phase.SUSPENDED else _goodput(progress, now)
-    return after.model_copy(update={"progress": progress, "goodput": goodput})
+    after = after.model_copy(update={"progress": progress, "goodput": before.goodput})
+    current = before.goodput if after.phase is Phase.SUSPENDED else goodput(after, now)
+    # It falls by itself while training makes no progress, and that alone is rarely worth a write.
+    is_news = after != before or before.goodput is None or abs((current or 0) - before.goodput) >= GOODPUT_STEP
+    return after.model_copy(update={"goodput": current}) if is_news else after
 
 
 def _next_attempt(progress: Progress) -> Progress:
@@ -116,8 +120,10 @@ def _next_attempt(progress: Progress) -> Progress:
     )
 
 
-def _goodput(progress: Progress, now: float) -> int | None:
-    if progress.highestStep is None or not progress.countedSince:
+def goodput(status: Status, now: float) -> int | None:
+    """Percent of the job's time, until now, in which it went beyond its highest step; None if no step is known."""
+    progress = status.progress
+    if progress is None or progress.highestStep is None or not progress.countedSince:
         return None
     active = now - times.parse(progress.countedSince)
     return min(100, int(100 * progress.productiveSeconds / active)) if active >= 1 else None
