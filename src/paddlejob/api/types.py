@@ -268,10 +268,7 @@ class Progress(Model):
         "", description="When a worker last printed a line; if only this changes, it is at most five minutes behind."
     )
     eta: str = Field("", description="When training is expected to end.")
-    highestStep: int | None = Field(
-        None,
-        description="The highest step of all attempts, counted through all epochs if the program counts within each.",
-    )
+    highestStep: int | None = Field(None, description="The highest step of all attempts.")
     stepAtStart: int | None = Field(None, description="The highest step when the current attempt began.")
     highestStepTime: str = Field("", description="When the current attempt last went beyond the highest step.")
     productiveSeconds: int = Field(0, description="Seconds in which steps went beyond the highest step so far.")

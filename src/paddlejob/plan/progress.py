@@ -107,17 +107,8 @@ def carried_on(before: Status, after: Status, now: float) -> Status:
 
 def _next_attempt(progress: Progress) -> Progress:
     """What is true of the job stays; what is true of an attempt begins anew."""
-    return Progress(
-        totalSteps=progress.totalSteps,
-        totalEpochs=progress.totalEpochs,
-        checkpointStep=progress.checkpointStep,
-        metrics=progress.metrics,
-        lastOutputTime=progress.lastOutputTime,
-        highestStep=progress.highestStep,
-        stepAtStart=progress.highestStep,
-        productiveSeconds=progress.productiveSeconds,
-        countedSince=progress.countedSince,
-    )
+    ends: dict[str, object] = {"step": None, "epoch": None, "eta": "", "highestStepTime": ""}
+    return progress.model_copy(update={**ends, "stepAtStart": progress.highestStep})
 
 
 def goodput(status: Status, now: float) -> int | None:

@@ -108,7 +108,7 @@ class LogReading:
     checkpoint: int | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     highest: int | None = None
-    """The highest step of the attempt, counted through all epochs where the program counts within each."""
+    """The highest step of the attempt; the newest may be lower."""
     step_at: float | None = None
     """When the highest step last rose."""
     ahead_since: float | None = None

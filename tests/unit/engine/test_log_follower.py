@@ -44,32 +44,6 @@ def test_a_step_that_falls_back_to_a_checkpoint_is_shown_but_not_counted():
     assert (found.step, found.highest, found.rose_at) == (40, 90, NOON)
 
 
-def test_steps_within_an_epoch_are_counted_through_all_epochs():
-    found = counted(
-        None,
-        (NOON, Sample(epoch=1, total_epochs=3)),
-        (NOON + 1, Sample(step=99, total_steps=100)),
-        (NOON + 2, Sample(epoch=2, total_epochs=3)),
-        (NOON + 3, Sample(step=1, total_steps=100)),
-    )
-    assert (found.step, found.epoch) == (1, 2)
-    assert found.highest is not None
-    assert found.highest > 99
-    assert found.left == 100 + 99
-    resumed = counted(found.highest, (NOON, Sample(step=5, total_steps=100, epoch=2)))
-    assert resumed.highest is not None
-    assert resumed.highest > found.highest, "an attempt that resumes in a later epoch is beyond the earlier one"
-
-
-def test_steps_that_go_on_through_epochs_are_taken_as_they_are():
-    found = counted(
-        None,
-        (NOON, Sample(step=99, total_steps=300, epoch=1, total_epochs=3)),
-        (NOON + 1, Sample(step=101, total_steps=300, epoch=2, total_epochs=3)),
-    )
-    assert (found.highest, found.left) == (101, 199)
-
-
 def test_an_attempt_is_ahead_from_when_it_reaches_the_highest_step_of_those_before():
     assert counted(None, (NOON, Sample(step=1))).ahead_since == NOON
     behind = counted(100, (NOON, Sample(step=80)))
