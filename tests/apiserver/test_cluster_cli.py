@@ -38,10 +38,10 @@ async def test_a_job_is_submitted_looked_at_and_deleted(pdj: ClusterPdj, stage: 
     await stage.until(phase="Running")
 
     listed = await pdj("list", "--cluster", "-n", namespace)
-    assert listed.stdout.split()[:12] == [
-        *("NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"),
+    assert listed.stdout.split()[:13] == [
+        *("NAME", "STATUS", "MODE", "PS", "WORKER", "PROGRESS", "AGE"),
         *("story", "Running", "PS", "1/1", "2/2"),
-        listed.stdout.split()[11],
+        listed.stdout.split()[12],
     ]
     shown = await pdj("get", "story", "--cluster", "-n", namespace)
     assert shown.stdout.startswith("story: Running (PS)")

@@ -23,10 +23,10 @@ async def test_a_finished_job_whose_servers_still_run_looks_as_in_the_first_docu
         await stage.exit(f"story-worker-{index}", 0)
     await stage.until(phase="Completed", worker_running=0)
     header, row = (await kubectl(installed, "get", "pdj", "-n", stage.namespace)).splitlines()
-    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
+    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "PROGRESS", "AGE"]
     assert row.split()[:5] == ["story", "Completed", "PS", "2/2", "0/2"]
     wide = (await kubectl(installed, "get", "pdj", "-n", stage.namespace, "-o", "wide")).splitlines()
-    assert wide[0].split()[6:] == ["REASON", "MESSAGE"]
+    assert wide[0].split()[7:] == ["REASON", "MESSAGE"]
     assert "all 2 workers succeeded" in wide[1]
 
 

@@ -19,7 +19,7 @@ WALK = (
     (
         "000:108",
         "kubectl -n paddle-system get pdj",
-        r"NAME\s+STATUS\s+MODE\s+PS\s+WORKER\s+AGE\nwide-ande-deep\s+(Pending|Starting|Running)",
+        r"NAME\s+STATUS\s+MODE\s+PS\s+WORKER\s+PROGRESS\s+AGE\nwide-ande-deep\s+(Pending|Starting|Running)",
     ),
     ("000:108", "kubectl -n paddle-system get pdj", r"\nwide-ande-deep\s+Completed\s+PS\s+2/2\s+0/2\s"),
     ("000:118", "kubectl -n paddle-system get pods", r"wide-ande-deep-worker-0\s+0/1\s+Completed\s+0"),

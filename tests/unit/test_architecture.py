@@ -36,7 +36,7 @@ FREE = {"__init__", "__main__", "cli", "examples"}
 PURE_MODULES = {
     "__future__", "collections", "copy", "dataclasses", "datetime", "difflib", "enum", "functools", "hashlib",
     "itertools", "json", "math", "re", "shlex", "typing",
-    "jsonschema_rs", "pydantic", "yaml",
+    "jsonschema_rs", "pydantic", "re2", "yaml",
 }  # fmt: skip
 
 

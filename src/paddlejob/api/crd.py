@@ -16,6 +16,7 @@ COLUMNS = (
     ("Mode", "string", ".status.mode", 0),
     ("PS", "string", ".status.ps.ready", 0),
     ("Worker", "string", ".status.worker.ready", 0),
+    ("Progress", "string", ".status.progress.summary", 0),
     ("Age", "date", ".metadata.creationTimestamp", 0),
     ("Reason", "string", ".status.reason", 1),
     ("Message", "string", ".status.message", 1),
@@ -84,7 +85,8 @@ def job_schema() -> Schema:
     spec["x-kubernetes-validations"] = _validations("spec") + [
         {"rule": rule.cel, "message": rule.message, "fieldPath": rule.field} for rule in CHANGE_RULES
     ]
-    status = structural(Status)
+    status = structural(Status, written=True)
+    status["properties"]["progress"].pop("required")
     status["properties"]["conditions"] |= {
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
@@ -112,9 +114,12 @@ def _validations(level: str) -> list[Schema]:
     ]
 
 
-def structural(model: type[Model]) -> Schema:
-    """The model's JSON schema as a Kubernetes structural schema: no references, no nulls, no titles."""
-    schema = model.model_json_schema(by_alias=True)
+def structural(model: type[Model], written: bool = False) -> Schema:
+    """The model's JSON schema as a Kubernetes structural schema: no references, no nulls, no titles.
+
+    `written` includes the fields that are computed when the model is written.
+    """
+    schema = model.model_json_schema(by_alias=True, mode="serialization" if written else "validation")
     return _flattened(schema, schema.get("$defs", {}))
 
 
@@ -140,5 +145,5 @@ def _flattened(schema: Schema, known: Schema) -> Schema:
 
 _KEPT = {
     "type", "properties", "items", "additionalProperties", "required", "enum", "minimum", "maximum",
-    "description", "default",
+    "maxLength", "maxItems", "description", "default",
 }  # fmt: skip

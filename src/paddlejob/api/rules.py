@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paddlejob import contract
+from paddlejob.api.progress_pattern import BadPattern, compile_pattern
 
 Obj = dict[str, Any]
 Check = Callable[[Obj], str | None]
@@ -149,6 +150,24 @@ def _within_bounds(role: Obj) -> str | None:
     return None
 
 
+def _pattern_compiles(spec: Obj) -> str | None:
+    pattern = (spec.get("progress") or {}).get("pattern")
+    if pattern is None:
+        return None
+    try:
+        compile_pattern(pattern)
+    except BadPattern as error:
+        return f"spec.progress.pattern: {error}"
+    return None
+
+
+_CEL_PATTERN = "self.progress.pattern"
+# `matches` of CEL is RE2 too; it fails for a pattern that is not valid, whatever the text.
+_CEL_COMPILES = (
+    f"({_CEL_PATTERN}.contains('(?P<') || {_CEL_PATTERN}.contains('(?<')) && "
+    f"(''.matches({_CEL_PATTERN}) || !''.matches({_CEL_PATTERN}))"
+)
+
 _CEL_TOTAL = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
 
 RULES = (
@@ -195,6 +214,14 @@ RULES = (
         _NO_LOG,
         _stall_needs_the_log,
         ".stallSeconds",
+    ),
+    Rule(
+        "spec",
+        f"!has(self.progress) || !has(self.progress.pattern) || ({_CEL_COMPILES})",
+        # The field is part of the message: the API server leaves it out if `matches` fails.
+        "progress.pattern is not a regular expression with named groups; correct it, for example step (?P<step>[0-9]+)",
+        _pattern_compiles,
+        ".progress.pattern",
     ),
     Rule(
         "role",

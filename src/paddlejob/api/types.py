@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, computed_field
 
 from paddlejob import contract
 
@@ -103,8 +103,8 @@ class ProgressSpec(Model):
     pattern: str | None = Field(
         None,
         max_length=500,
-        description="A regular expression for lines that report progress, instead of the formats that are known. "
-        "Its named groups are step, total_steps, epoch, total_epochs, checkpoint, and the names of metrics.",
+        description="A regular expression (RE2) for lines that report progress, instead of the formats that are "
+        "known. Its named groups are step, total_steps, epoch, total_epochs, checkpoint, and the names of metrics.",
     )
     metrics: tuple[str, ...] = Field(
         (), max_length=20, description="Names of further metrics to read, for example accuracy."
@@ -264,6 +264,9 @@ class Progress(Model):
     metrics: dict[str, float] = Field(
         default_factory=dict, description="The last value of each metric, for example loss."
     )
+    nonFinite: dict[str, str] = Field(
+        default_factory=dict, description="Metrics whose last value is not a finite number: nan, inf or -inf."
+    )
     lastOutputTime: str = Field(
         "", description="When a worker last printed a line; if only this changes, it is at most five minutes behind."
     )
@@ -275,6 +278,17 @@ class Progress(Model):
     countedSince: str = Field(
         "", description="The start of the time that goodput covers: startTime, without time in which it was suspended."
     )
+
+    @computed_field(description="How far training is, in short: 1200/5000, or epoch 3/10.")  # type: ignore[prop-decorator]
+    @property
+    def summary(self) -> str:
+        if self.step is not None and self.totalSteps:
+            return f"{self.step}/{self.totalSteps}"
+        if self.epoch is not None and self.totalEpochs:
+            return f"epoch {self.epoch}/{self.totalEpochs}"
+        if self.step is not None:
+            return f"step {self.step}"
+        return f"epoch {self.epoch}" if self.epoch is not None else ""
 
 
 class Status(Model):

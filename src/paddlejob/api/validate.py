@@ -143,7 +143,7 @@ def _explain(error: ValidationError) -> list[Fault]:
 
 def _sentence(error: ValidationError) -> str:
     kind: Any = error.kind
-    value = error.instance
+    value: Any = error.instance
     match kind.name:
         case "enum":
             return f"{show(value)} is not valid; use {_listed(kind.options)}"
@@ -157,6 +157,10 @@ def _sentence(error: ValidationError) -> str:
             return f"{show(value)} is more than {kind.limit}; use {kind.limit} or less"
         case "minItems":
             return "is empty; add at least one"
+        case "maxItems":
+            return f"has {len(value)} items; use at most {kind.limit}"
+        case "maxLength":
+            return f"has {len(value)} characters; use at most {kind.limit}"
         case "pattern" if kind.pattern == contract.QUANTITY:
             return f"{show(value)} is not a quantity; write it as 2, 500m or 4Gi"
         case "pattern":

@@ -28,8 +28,9 @@ class Verb:
 VERBS = {
     "run": Verb("verbs.run:command", "Train jobs on this machine."),
     "list": Verb("verbs.get:list_jobs", "List jobs."),
-    "get": Verb("verbs.get:get", "Show a job and its replicas."),
+    "get": Verb("verbs.get:get", "Show a job, its progress and its replicas."),
     "logs": Verb("verbs.logs:command", "Print the logs of a job's replicas."),
+    "metrics": Verb("verbs.metrics:command", "Print the metrics that a job has logged."),
     "why": Verb("verbs.get:why", "Explain the state of a job and what to do next."),
     "scale": Verb("verbs.scale:command", "Change the number of workers of a job."),
     "suspend": Verb("verbs.suspend:suspend", "Stop a job so that it can be resumed later."),

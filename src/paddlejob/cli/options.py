@@ -21,6 +21,12 @@ class Output(StrEnum):
     yaml = "yaml"
 
 
+class SeriesOutput(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
 def check_namespace(value: str) -> str:
     """A namespace becomes part of a path on this machine and of a URL in a cluster."""
     if value and not re.fullmatch(contract.DNS_LABEL, value):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable
-from math import isfinite
 
 from paddlejob.engine.step_counter import StepCounter
 from paddlejob.plan.world import LogReading
@@ -31,6 +30,7 @@ class LogFollower:
         self._parser = parser
         self._steps = StepCounter(highest)
         self._metrics: dict[str, float] = {}
+        self._non_finite: dict[str, str] = {}
         self._checkpoint: int | None = None
         self._last_output: float | None = None
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
@@ -58,10 +58,13 @@ class LogFollower:
         self._steps.count(at, sample)
         self._checkpoint = sample.checkpoint if sample.checkpoint is not None else self._checkpoint
         for name, value in sample.metrics.items():
-            if not isfinite(value):
-                self._metrics.pop(name, None)  # JSON has no NaN, and the last finite value is no longer true.
-            elif name in self._metrics or len(self._metrics) < MOST_METRICS:
+            self._non_finite.pop(name, None)
+            if name in self._metrics or len(self._metrics) < MOST_METRICS:
                 self._metrics[name] = float(f"{value:.6g}")
+        for name, text in sample.non_finite.items():
+            self._metrics.pop(name, None)
+            if name in self._non_finite or len(self._non_finite) < MOST_METRICS:
+                self._non_finite[name] = text
 
     # Silence is measured by a clock that stops while the machine sleeps, so its times are not those of lines.
 
@@ -99,6 +102,7 @@ class LogFollower:
             total_epochs=steps.total_epochs,
             checkpoint=self._checkpoint,
             metrics=dict(self._metrics),
+            non_finite=dict(self._non_finite),
             highest=steps.highest,
             step_at=steps.rose_at,
             ahead_since=steps.ahead_since,

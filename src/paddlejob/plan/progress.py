@@ -38,7 +38,7 @@ def _as_read(before: Progress, reading: LogReading, now: float) -> dict[str, obj
         "epoch": reading.epoch,
         "totalEpochs": reading.total_epochs,
         "checkpointStep": reading.checkpoint,
-        "metrics": reading.metrics or before.metrics,
+        **({"metrics": reading.metrics, "nonFinite": reading.non_finite} if reading.has_metrics else {}),
         "lastOutputTime": times.format(reading.last_output) if reading.last_output is not None else None,
     }
     eta = _eta(reading, now) if reading.step not in (None, before.step) else before.eta

@@ -107,6 +107,8 @@ class LogReading:
     total_epochs: int | None = None
     checkpoint: int | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
+    non_finite: Mapping[str, str] = field(default_factory=dict)
+    """Metrics that are not a finite number: nan, inf or -inf."""
     highest: int | None = None
     """The highest step of the attempt; the newest may be lower."""
     step_at: float | None = None
@@ -122,6 +124,10 @@ class LogReading:
     last_lines: str = ""
     processes: str = ""
     """What the processes of silent workers do, where the engine can tell."""
+
+    @property
+    def has_metrics(self) -> bool:
+        return bool(self.metrics or self.non_finite)
 
 
 @dataclass(frozen=True, slots=True)

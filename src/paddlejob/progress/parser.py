@@ -1,28 +1,111 @@
-"""Reads progress from a line of a log: `key=value` and `key: value`."""
+"""Reads progress from the lines of a log, in the formats that training programs use."""
 
 from __future__ import annotations
 
-import re
+import math
 
+from paddlejob.api.progress_pattern import BadPattern, Pattern, compile_pattern
 from paddlejob.api.types import ProgressSpec
+from paddlejob.progress.bars import bar_in
+from paddlejob.progress.checkpoints import checkpoint_in
+from paddlejob.progress.evaluation import Evaluation
+from paddlejob.progress.facts import Facts, facts_of
+from paddlejob.progress.numbers import number, whole
+from paddlejob.progress.position import Position, Positions
 from paddlejob.progress.sample import Sample
+from paddlejob.progress.text import visible
 
-LINE_LIMIT = 4096
-"""Characters of a line that are looked at."""
-PAIR = re.compile(r"\b([A-Za-z_]+)\s*[=:]\s*(-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(?:/([0-9]+))?")
+WORDS = ("step", "epoch", "iter", "loss", "cost", "pass", "%|", "[", "checkpoint", "ckpt", "eval")
+"""A line without any of these is not looked at further, unless the job names metrics."""
+LOSS = ("loss", "train_loss", "train/loss", "avg_loss", "total_loss", "avgcost", "cost")
+LEARNING_RATE = ("learning_rate", "lr", "cur_lr", "train/lr", "train/learning_rate")
+SPEED = ("samples_per_second", "interval_samples_per_second", "train_samples_per_second")
+PATTERN_LIMIT = 2000
+"""Characters of a line that the job's own pattern is applied to; 14 ms for the slowest pattern that was found."""
+POSITION_GROUPS = ("step", "total_steps", "epoch", "total_epochs", "checkpoint")
 
 
 class Parser:
-    """Reads lines as the job's `spec.progress` asks for."""
+    """Reads the lines of one attempt, in order, as the job's `spec.progress` asks for.
+
+    Lines may be read twice or be missing; a parser that starts in the middle of an epoch of `Model.fit` reports no
+    step before the next epoch.
+    """
 
     def __init__(self, spec: ProgressSpec | None = None) -> None:
         self._spec = spec or ProgressSpec()
+        self._pattern = _compiled(self._spec.pattern)
+        self._named = {name.lower(): name for name in self._spec.metrics}
+        self._positions = Positions()
+        self._evaluation = Evaluation()
 
     def parse(self, line: str) -> Sample | None:
         """What the line tells; None if it says nothing about progress."""
-        found = {key.lower(): (value, total) for key, value, total in PAIR.findall(line[:LINE_LIMIT])}
-        if "step" not in found:
+        text = visible(line)
+        if self._spec.pattern is not None:
+            return self._by_pattern(text[:PATTERN_LIMIT])
+        lower = text.lower()
+        if not any(word in lower for word in WORDS) and not any(name in lower for name in self._named):
             return None
-        step, total = found["step"]
-        metrics = {name: float(found[name][0]) for name in ("loss", *self._spec.metrics) if name in found}
-        return Sample(step=int(float(step)), total_steps=int(total) if total else None, metrics=metrics)
+        return self._by_format(text)
+
+    def _by_format(self, text: str) -> Sample | None:
+        facts, bar = facts_of(text), bar_in(text)
+        if bar and bar.shows_something_else:
+            return None
+        named = {name: facts.values[key] for key, name in self._named.items() if key in facts.values}
+        if self._evaluation.covers(text, facts, bar):
+            return _sample(Position(), named, checkpoint_in(text))
+        position = self._positions.of(text, facts, bar)
+        common = _common_metrics(facts, text)
+        if (
+            position.step is None
+            and position.total_epochs is None
+            and not common.keys() & {"loss", "samples_per_second"}
+        ):
+            # A lone `epoch: 24` or `learning_rate: 0.1` is a setting, which frameworks print when they start.
+            position, common = Position(total_steps=position.total_steps), {}
+        return _sample(position, {**common, **named}, checkpoint_in(text))
+
+    def _by_pattern(self, text: str) -> Sample | None:
+        found = self._pattern.search(text) if self._pattern else None
+        if not found:
+            return None
+        groups = {name: value for name, text in found.items() if (value := number(text)) is not None}
+        position = {name: whole(groups.pop(name)) for name in POSITION_GROUPS if name in groups}
+        checkpoint = position.pop("checkpoint", None)
+        return _sample(Position(**position), groups, checkpoint)
+
+
+def _compiled(pattern: str | None) -> Pattern | None:
+    """None also for a pattern that is not valid: validation rejects those, and they must not stop an engine."""
+    try:
+        return compile_pattern(pattern) if pattern is not None else None
+    except BadPattern:
+        return None
+
+
+def _common_metrics(facts: Facts, text: str) -> dict[str, float]:
+    """Loss, learning rate and speed under one name each, whatever the program calls them."""
+    keys = SPEED if "tokens/s" in text else (*SPEED, "ips")
+    printed = _first("samples_per_second", facts, keys)
+    speed = printed if facts.speed is None else {"samples_per_second": facts.speed}
+    return {**_first("loss", facts, LOSS), **_first("learning_rate", facts, LEARNING_RATE), **speed}
+
+
+def _first(name: str, facts: Facts, keys: tuple[str, ...]) -> dict[str, float]:
+    return next(({name: facts.values[key]} for key in keys if key in facts.values), {})
+
+
+def _sample(position: Position, metrics: dict[str, float], checkpoint: int | None = None) -> Sample | None:
+    if position == Position() and not metrics and checkpoint is None:
+        return None
+    return Sample(
+        step=position.step,
+        total_steps=position.total_steps,
+        epoch=position.epoch,
+        total_epochs=position.total_epochs,
+        checkpoint=checkpoint,
+        metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
+        non_finite={name: str(value) for name, value in metrics.items() if not math.isfinite(value)},
+    )

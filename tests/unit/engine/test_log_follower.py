@@ -58,16 +58,12 @@ def test_a_number_that_cannot_be_a_step_is_ignored(step: int):
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
-def test_a_metric_that_is_no_number_any_more_is_not_shown(value: str):
-    class Gives:
-        def parse(self, line: str) -> Sample:
-            return Sample(step=1, metrics={"loss": float(line)})
-
-    one = LogFollower(1, Gives(), None)  # type: ignore[arg-type]
-    one.feed([(NOON, "0.5")])
-    assert one.reading.metrics == {"loss": 0.5}
-    one.feed([(NOON, value)])
-    assert one.reading.metrics == {}, "JSON has no such number, and the former value is no longer true"
+def test_a_metric_that_is_no_number_any_more_is_shown_as_such(value: str):
+    one = follower()
+    one.feed([(NOON, "step: 1/9 loss: 0.5"), (NOON + 1, f"step: 2/9 loss: {value}")])
+    assert (one.reading.metrics, one.reading.non_finite) == ({}, {"loss": value})
+    one.feed([(NOON + 2, "step: 3/9 loss: 0.25")])
+    assert (one.reading.metrics, one.reading.non_finite) == ({"loss": 0.25}, {})
 
 
 def test_an_environment_that_a_launcher_prints_does_not_get_into_a_message():

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.output.humanize import age, duration, restarts, run_time
+from paddlejob.cli.output.humanize import age, restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
 from paddlejob.cli.output.next_step import next_step
+from paddlejob.cli.output.progress import ago, progress_line, reported_output
 from paddlejob.cli.targets.target import EventView, JobView, LastOutput, PodView
 
 MAX_EVENTS = 8
@@ -76,6 +77,7 @@ class Explanation:
     """What happened to a job and what to do next."""
 
     state: str
+    progress: str
     events: list[EventView]
     last_output: str
     log: list[str]
@@ -85,7 +87,12 @@ class Explanation:
     next: str
 
     def __str__(self) -> str:
-        parts = [self.state, _paragraph("Events:", [_event(event) for event in self.events]), self.last_output]
+        parts = [
+            self.state,
+            self.progress,
+            _paragraph("Events:", [_event(event) for event in self.events]),
+            self.last_output,
+        ]
         parts += [_paragraph(self.log_title, self.log), self.hint, f"Next: {self.next}"]
         return "\n\n".join(part for part in parts if part)
 
@@ -97,8 +104,9 @@ def explain(view: JobView, output: LastOutput | None = None) -> Explanation:
     failed = view.job.status.phase is not Phase.COMPLETED
     return Explanation(
         state=_state(view, with_details=not lines),
+        progress=_progress(view),
         events=view.events[-MAX_EVENTS:],
-        last_output=_last_output(output),
+        last_output=_last_output(output or reported_output(view.job)),
         log=lines,
         log_title=f"Last lines of {pod.replica} ({pod.log}):" if pod else "",
         hint=_hint("\n".join([view.job.status.message, *lines])) if failed else "",
@@ -117,6 +125,7 @@ def as_data(view: JobView, output: LastOutput | None) -> dict[str, Any]:
         "reason": status.reason,
         "message": view.note or status.message,
         "events": [asdict(event) for event in explained.events],
+        "progress": explained.progress.removeprefix("Progress: ").removesuffix("."),
         "lastOutput": last,
         "log": explained.log,
         "hint": explained.hint.removeprefix("Hint: "),
@@ -152,7 +161,14 @@ def _event(event: EventView) -> str:
 
 
 def _last_output(output: LastOutput | None) -> str:
-    return f"Last output: {duration(_seconds_ago(output))} ago, from {output.replica}." if output else ""
+    if output is None:
+        return ""
+    return f"Last output: {ago(output)}, from {output.replica}." if output.replica else f"Last output: {ago(output)}."
+
+
+def _progress(view: JobView) -> str:
+    line = progress_line(view.job)
+    return f"Progress: {line}." if line else ""
 
 
 def _seconds_ago(output: LastOutput) -> float:

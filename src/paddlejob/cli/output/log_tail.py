@@ -8,10 +8,12 @@ from pathlib import Path
 from paddlejob.local.state.logs import without_environment
 
 MAX_LINE_LENGTH = 300
+NOISE = re.compile(r"LAUNCH INFO |[IW]\d{4} \d\d:\d\d:\d\d\.\d+ |.*(?:User|Deprecation|Future)Warning: ")
+"""Lines of Paddle's launcher and of glog, and warnings of Python."""
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def last_lines(path: Path, count: int, max_bytes: int = 8192) -> list[str]:
+def last_lines(path: Path, count: int, max_bytes: int = 8192, without_noise: bool = False) -> list[str]:
     """The last lines, without control characters: those would move the cursor of the terminal."""
     try:
         with path.open("rb") as file:
@@ -22,7 +24,7 @@ def last_lines(path: Path, count: int, max_bytes: int = 8192) -> list[str]:
         return []
     text = without_environment(text)
     lines = [CONTROL.sub("", line.rpartition("\r")[2]).rstrip() for line in text.rstrip("\r\n").split("\n")]
-    return [_shorten(line) for line in lines if line][-count:]
+    return [_shorten(line) for line in lines if line and not (without_noise and NOISE.match(line))][-count:]
 
 
 def _shorten(line: str) -> str:

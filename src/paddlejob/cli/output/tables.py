@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from paddlejob.api.types import Role
 from paddlejob.cli.output.humanize import age, run_time
-from paddlejob.cli.targets.target import JobView, PodView
+from paddlejob.cli.output.progress import progress_page, summary
+from paddlejob.cli.targets.target import JobView, LastOutput, PodView
 
 
 def columns(header: list[str], rows: list[list[str]]) -> str:
@@ -16,7 +17,7 @@ def columns(header: list[str], rows: list[list[str]]) -> str:
 
 def job_table(views: list[JobView], wide: bool = False, expected: str = "") -> str:
     """One row per job, with a column for the namespace if it is not the expected one or if there are several."""
-    header = ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"] + (["REASON"] if wide else [])
+    header = ["NAME", "STATUS", "MODE", "PS", "WORKER", "PROGRESS", "AGE"] + (["REASON"] if wide else [])
     rows = [_job_row(view, wide) for view in views]
     namespaces = {view.job.namespace for view in views}
     if len(namespaces) > 1 or (expected and namespaces != {expected}):
@@ -28,7 +29,7 @@ def job_table(views: list[JobView], wide: bool = False, expected: str = "") -> s
 def _job_row(view: JobView, wide: bool) -> list[str]:
     job = view.job
     ready = [job.status.role(role).ready if role in job.spec.roles else "" for role in (Role.PS, Role.WORKER)]
-    row = [job.name, view.phase, str(job.mode), *ready, age(job)]
+    row = [job.name, view.phase, str(job.mode), *ready, summary(job), age(job)]
     return [*row, view.headline] if wide else row
 
 
@@ -41,8 +42,8 @@ def pod_table(pods: list[PodView]) -> str:
     return columns(["REPLICA", "STATE", "ATTEMPT", "ADDRESS", "EXIT", "LOG"], rows)
 
 
-def job_page(view: JobView) -> str:
-    """A job and its replicas."""
+def job_page(view: JobView, output: LastOutput | None = None) -> str:
+    """A job, its progress and its replicas, which last wrote this output."""
     job = view.job
     status = job.status
     lines = [
@@ -51,5 +52,6 @@ def job_page(view: JobView) -> str:
     ]
     if view.note or status.message:
         lines.append(view.note or f"{status.reason}: {status.message}")
+    lines += progress_page(job, output)
     notes = [pod.note for pod in view.pods if pod.note]
     return "\n".join([*lines, *notes, "", pod_table(view.pods)]) if view.pods else "\n".join(lines)

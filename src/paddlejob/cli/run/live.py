@@ -12,11 +12,13 @@ from rich.text import Text
 
 from paddlejob.cli.output.humanize import restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
+from paddlejob.cli.output.progress import progress_line
 from paddlejob.cli.targets.target import JobView, PodView
 
 REFRESH_INTERVAL = 0.2
 MAX_ROWS = 12
 LOG_LINES = 6
+LOG_LINES_BELOW_PROGRESS = 2
 STYLES = {
     "Running": "green",
     "Succeeded": "bold green",
@@ -48,9 +50,12 @@ class LiveScreen:
 
 def render(view: JobView) -> RenderableType:
     """The state of a job, its replicas, and the last log lines of the most interesting one."""
-    parts: list[RenderableType] = [_headline(view), _replicas(view.pods)]
+    progress = progress_line(view.job)
+    parts: list[RenderableType] = [_headline(view), *([Text(progress, "bold")] if progress else [])]
+    parts.append(_replicas(view.pods))
     if pod := _pod_to_quote(view):
-        lines = last_lines(Path(pod.log), LOG_LINES)
+        quiet = bool(progress) and pod.state != "Failed"
+        lines = last_lines(Path(pod.log), LOG_LINES_BELOW_PROGRESS if quiet else LOG_LINES, without_noise=quiet)
         parts.append(Text(f"log of {pod.replica}:", style="dim"))
         parts += [Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in lines]
     return Group(*parts)

@@ -1,4 +1,4 @@
-"""Progress as lines for logs and pipes: every change of phase, and regularly the last log line of a worker."""
+"""Progress as lines for logs and pipes: every change of phase, and regularly how far training is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from paddlejob.cli.output.log_tail import last_lines
+from paddlejob.cli.output.progress import progress_line
 from paddlejob.cli.targets.target import JobView
 
 LOG_INTERVAL = 2.0
@@ -23,7 +24,7 @@ class PlainScreen:
         if time.monotonic() - self._logged >= LOG_INTERVAL:
             self._logged = time.monotonic()
             for view in views:
-                self._print_log_line(view)
+                self._print_progress(view)
 
     def say(self, message: str) -> None:
         print(message, flush=True)
@@ -31,13 +32,18 @@ class PlainScreen:
     def close(self) -> None:
         pass
 
-    def _print_log_line(self, view: JobView) -> None:
+    def _print_progress(self, view: JobView) -> None:
+        """The last line of the first worker if its log tells nothing about progress."""
+        if progress := progress_line(view.job):
+            self._print_once(f"{view.job.name} progress", progress, progress_line(view.job, eta=False))
+            return
         worker = next((pod for pod in view.pods if pod.role == "worker" and pod.log), None)
         lines = last_lines(Path(worker.log), 1) if worker else []
         if worker and lines:
             self._print_once(f"{view.job.name} {worker.replica}", lines[-1])
 
-    def _print_once(self, source: str, text: str) -> None:
-        if self._printed.get(source) != text:
-            self._printed[source] = text
+    def _print_once(self, source: str, text: str, news: str = "") -> None:
+        """Print the text if it, or that part of it, is new."""
+        if self._printed.get(source) != (news or text):
+            self._printed[source] = news or text
             print(f"{time.monotonic() - self._start:6.1f}s {source}: {text}", flush=True)

@@ -11,6 +11,7 @@ from typing import Protocol
 from paddlejob.api.types import Phase
 from paddlejob.cli.output.humanize import restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
+from paddlejob.cli.output.progress import progress_line
 from paddlejob.cli.run.signals import Signals
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import JobView
@@ -95,7 +96,9 @@ def _summarize(view: JobView) -> str:
         worker = next((pod for pod in view.pods if pod.role == "worker"), None)
         log = Path(worker.log) if worker else Path()
         print(f"{job.name} completed in {run_time(job)}{restarts(job)}; logs: {log.parent}")
-        print("".join(f"  {line}\n" for line in last_lines(log, LOG_LINES)), end="")
+        progress = progress_line(job)
+        lines = [*([progress] if progress else []), *last_lines(log, LOG_LINES, without_noise=True)]
+        print("".join(f"  {line}\n" for line in lines), end="")
         return ""
     if job.status.phase is Phase.FAILED:
         print(f"{job.name} failed after {run_time(job)}{restarts(job)}; for details run `pdj why {job.name}`")

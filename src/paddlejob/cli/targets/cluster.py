@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 from paddlejob import contract
 from paddlejob.api.change import with_fields
 from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
+from paddlejob.cli.targets.first_worker_pod import read_first_worker
 from paddlejob.cli.targets.logs import follow_logs, last_output, pods_of, read_logs
 from paddlejob.cli.targets.target import (
     DELETE_TIMEOUT,
     JobView,
     LastOutput,
     LogChoice,
+    LogLine,
     no_such_job,
     require_unfinished,
 )
@@ -80,6 +82,16 @@ class ClusterTarget:
             async with Client(self.access) as client:
                 read = follow_logs if choice.follow else read_logs
                 async for line in read(client, namespace, name, choice, self.flags(namespace)):
+                    yield line
+
+        return _iterate(stream())
+
+    def first_worker_log(self, namespace: str, name: str, follow: bool) -> Iterator[LogLine]:
+        self.with_client(lambda client: self._get(client, namespace, name))
+
+        async def stream() -> AsyncIterator[LogLine]:
+            async with Client(self.access) as client:
+                async for line in read_first_worker(client, namespace, name, follow, self.flags(namespace)):
                     yield line
 
         return _iterate(stream())
@@ -184,10 +196,10 @@ def _is_start_barrier(event: Object, job: Object) -> bool:
     return f'configmap "{environment_prefix(job["metadata"]["name"])}' in str(event.get("message"))
 
 
-def _iterate(stream: AsyncIterator[bytes]) -> Iterator[bytes]:
+def _iterate(stream: AsyncIterator[T]) -> Iterator[T]:
     """An asynchronous iterator as a synchronous one."""
 
-    async def next_piece() -> bytes | None:
+    async def next_piece() -> T | None:
         return await anext(stream, None)
 
     with asyncio.Runner() as runner:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Metadata, PaddleJob, Phase, Spec
+from paddlejob.cli.targets.first_worker_file import read_first_worker
 from paddlejob.cli.targets.target import (
     DELETE_TIMEOUT,
     EventView,
     JobView,
     LastOutput,
     LogChoice,
+    LogLine,
     PodView,
     no_such_job,
     require_unfinished,
@@ -67,6 +69,10 @@ class LocalTarget:
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
         self.job(namespace, name)
         return follow_logs(self.store.folder((namespace, name)), choice)
+
+    def first_worker_log(self, namespace: str, name: str, follow: bool) -> Iterator[LogLine]:
+        self.job(namespace, name)
+        return read_first_worker(self.store.folder((namespace, name)), follow)
 
     def last_output(self, view: JobView) -> LastOutput | None:
         logs = [(pod, Path(pod.log).stat()) for pod in view.pods if pod.log and Path(pod.log).is_file()]

@@ -43,7 +43,7 @@ async def read_logs(
     """The lines written so far. The flags select this cluster and namespace in commands that a message names."""
     job = await client.get(PADDLEJOBS, name, namespace)
     every = await pods_of(client, job)
-    pods = [pod for pod in select_pods(every, choice) if _has_started(pod, choice)]
+    pods = [pod for pod in select_pods(every, choice) if has_started(pod, choice)]
     if not pods:
         raise no_log(job_view(job), removed=not every, flags=flags)
     for pod in pods:
@@ -65,7 +65,7 @@ def no_log(view: JobView, removed: bool, flags: str) -> BadInput:
 
 async def last_output(client: Client, pods: list[Object]) -> LastOutput | None:
     """The newest line of the replicas that have started, by the timestamps of their node."""
-    started = [pod for pod in pods if _has_started(pod, LogChoice())]
+    started = [pod for pod in pods if has_started(pod, LogChoice())]
     workers_first = sorted(started, key=lambda pod: _label(pod, contract.LABEL_ROLE) != Role.WORKER)[:MOST_ASKED]
     times = await asyncio.gather(*(pod_log.last_time(client, pod) for pod in workers_first))
     found = [LastOutput(_replica(pod), time) for pod, time in zip(workers_first, times, strict=True) if time]
@@ -141,7 +141,7 @@ class _Follower:
         self.removed = not pods
         for pod in select_pods(pods, self.choice):
             uid = pod["metadata"]["uid"]
-            if uid not in self._readers and _has_started(pod, self.choice):
+            if uid not in self._readers and has_started(pod, self.choice):
                 self._readers[uid] = asyncio.create_task(self._read(pod, prefixed))
         self.inactive = view.job.status.phase in INACTIVE
 
@@ -177,7 +177,8 @@ def select_pods(pods: list[Object], choice: LogChoice) -> list[Object]:
     ]
 
 
-def _has_started(pod: Object, choice: LogChoice) -> bool:
+def has_started(pod: Object, choice: LogChoice) -> bool:
+    """Whether the chosen container, by default the one that trains, has started."""
     state = training_state(pod, choice.container)
     return "running" in state or "terminated" in state
 

@@ -27,6 +27,19 @@ async def read(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[
 
 
 async def follow(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[bytes]:
+    """Every line once, until the container has ended."""
+    async for _, text in follow_timed(client, pod, choice):
+        yield text
+
+
+async def read_timed(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[tuple[bytes, bytes]]:
+    """The lines written so far, each with the time at which its node received it."""
+    async for line in _request(client, pod, _params(pod, choice) | {"timestamps": "true"}):
+        timestamp, _, text = line.partition(b" ")
+        yield timestamp, text
+
+
+async def follow_timed(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[tuple[bytes, bytes]]:
     """Every line once, until the container has ended; timestamps show where a new connection continues."""
     params = _params(pod, choice) | {"follow": "true", "timestamps": "true"}
     last = b""
@@ -39,7 +52,7 @@ async def follow(client: Client, pod: Object, choice: LogChoice) -> AsyncIterato
                 if resume_after and timestamp <= resume_after:
                     continue
                 resume_after, last = b"", timestamp
-                yield text
+                yield timestamp, text
             if ended:
                 return
         except RETRYABLE:
@@ -55,8 +68,13 @@ async def last_time(client: Client, pod: Object) -> float | None:
     last = None
     with suppress(KubeError, BadInput, ValueError):
         async for line in _request(client, pod, params):
-            last = times.parse(line.partition(b" ")[0].decode()[:19] + "Z")
+            last = moment(line.partition(b" ")[0])
     return last
+
+
+def moment(timestamp: bytes) -> float:
+    """The time of a line, in seconds since the epoch; raises ValueError."""
+    return times.parse(timestamp.decode()[:19] + "Z")
 
 
 def _params(pod: Object, choice: LogChoice) -> dict[str, str]:

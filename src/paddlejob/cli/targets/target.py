@@ -81,6 +81,16 @@ class LastOutput:
 
 
 @dataclass(frozen=True)
+class LogLine:
+    """A line that the first worker of an attempt printed."""
+
+    attempt: int
+    text: str
+    time: float | None = None
+    """When it was printed, where that is known."""
+
+
+@dataclass(frozen=True)
 class LogChoice:
     """Which logs to print; by default those of all replicas in the latest attempt."""
 
@@ -109,6 +119,9 @@ class Target(Protocol):
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
         """The chosen logs, in pieces."""
+
+    def first_worker_log(self, namespace: str, name: str, follow: bool) -> Iterator[LogLine]:
+        """The lines of the first worker in all attempts that are kept; with `follow`, until the job ends."""
 
     def last_output(self, view: JobView) -> LastOutput | None:
         """The newest output of a job's replicas, if there is any."""

@@ -55,12 +55,13 @@ def get(
     cluster: Cluster = False,
     context: Context = "",
 ) -> None:
-    """Show a job, its replicas and the location of their logs.
+    """Show a job, its progress, its replicas and the location of their logs.
 
     \b
     Example:
       pdj get wide-and-deep -o yaml
     """
+    from paddlejob.api.types import Phase
     from paddlejob.cli.output.formats import machine_readable
     from paddlejob.cli.output.tables import job_page
     from paddlejob.cli.targets.target import choose_target
@@ -68,7 +69,11 @@ def get(
     target = choose_target(cluster, context)
     view = target.job(namespace or target.default_namespace, name)
     text = machine_readable(view.document, output)
-    typer.echo(job_page(view) if text is None else text, nl=text is None)
+    if text is None:
+        running = view.job.status.phase is Phase.RUNNING
+        typer.echo(job_page(view, target.last_output(view) if running else None))
+    else:
+        typer.echo(text, nl=False)
 
 
 def why(

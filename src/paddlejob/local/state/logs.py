@@ -36,7 +36,7 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
     """With more than one log, every line is prefixed with the role and index of its pod."""
     reading: dict[Path, _Log] = {}
     while True:
-        over = _is_over(folder)
+        over = is_over(folder)
         for path, title in _chosen(folder, choice).items():
             if path not in reading:
                 reading[path] = _Log(path, title, choice.tail)
@@ -51,7 +51,8 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
         raise BadInput(f"job {folder.key[1]} has no such log; list its replicas with `pdj get {folder.key[1]}`")
 
 
-def _is_over(folder: JobFolder) -> bool:
+def is_over(folder: JobFolder) -> bool:
+    """Whether nothing writes to the logs of the job any more."""
     try:
         job = folder.job()
     except DamagedFile:

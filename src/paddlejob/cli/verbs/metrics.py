@@ -1,0 +1,89 @@
+"""`pdj metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from paddlejob.cli.options import Cluster, Context, JobName, Namespace, SeriesOutput
+
+if TYPE_CHECKING:
+    from paddlejob.cli.output.series import Row, SeriesReader
+
+HOW_TO = (
+    "Lines such as `step 10/500 loss=0.25`, `epoch 3/10 loss: 0.25`, JSON, tqdm bars and the logs of Paddle's toolkits "
+    "are recognized; for another format, set spec.progress.pattern, for example "
+    r"'round (?P<step>\d+) error (?P<loss>\S+)'"
+)
+
+
+def command(
+    name: JobName,
+    output: Annotated[
+        SeriesOutput, typer.Option("--output", "-o", help="Output format: table, csv or json.", metavar="FORMAT")
+    ] = SeriesOutput.table,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Print new values as CSV or JSON lines until the job ends.")
+    ] = False,
+    namespace: Namespace = "",
+    cluster: Cluster = False,
+    context: Context = "",
+) -> None:
+    """Print the steps, losses and other metrics that the first worker has logged, in all attempts.
+
+    Other metrics than loss, learning rate and samples per second are named in spec.progress.metrics.
+
+    \b
+    Example:
+      pdj metrics wide-and-deep -o csv > metrics.csv
+    """
+    from paddlejob.cli.output.series import SeriesReader
+    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.errors import BadInput
+
+    if follow and output is SeriesOutput.table:
+        raise BadInput("--follow: cannot be used with a table; add -o csv or -o json")
+    target = choose_target(cluster, context)
+    namespace = namespace or target.default_namespace
+    reader = SeriesReader(target.job(namespace, name).job.spec.progress)
+    rows = reader.rows(target.first_worker_log(namespace, name, follow))
+    try:
+        first = next(rows)
+    except StopIteration:
+        raise _nothing_found(name, reader) from None
+    for text in _texts(first, rows, reader.names, output, follow):
+        typer.echo(text, nl=False)
+
+
+def _texts(first: Row, rows: Iterator[Row], names: list[str], output: SeriesOutput, follow: bool) -> Iterator[str]:
+    from paddlejob.cli.output.formats import to_json
+    from paddlejob.cli.output.series import as_table, csv_line, json_line, json_object
+
+    if output is SeriesOutput.table:
+        yield as_table([first, *rows], names) + "\n"
+    elif output is SeriesOutput.csv:
+        yield csv_line(names)
+        yield csv_line([first.cell(name) for name in names])
+        yield from (csv_line([row.cell(name) for name in names]) for row in rows)
+    elif follow:
+        yield json_line(first, names)
+        yield from (json_line(row, names) for row in rows)
+    else:
+        yield to_json([json_object(row, names) for row in (first, *rows)])
+
+
+def _nothing_found(name: str, reader: SeriesReader) -> Exception:
+    from paddlejob.api.progress_pattern import BadPattern, compile_pattern
+    from paddlejob.cli.output.humanize import plural
+    from paddlejob.errors import BadInput
+
+    lines = plural(reader.lines, "line")
+    if reader.spec.pattern is None:
+        return BadInput(f"the log of job {name} shows no progress in {lines}. {HOW_TO}")
+    try:
+        compile_pattern(reader.spec.pattern)
+    except BadPattern as error:
+        return BadInput(f"spec.progress.pattern of job {name}: {error}")
+    return BadInput(f"spec.progress.pattern of job {name} matches none of {lines} of its log; change or remove it")

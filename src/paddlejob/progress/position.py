@@ -1,0 +1,136 @@
+"""The step over the whole training, from lines that may count within an epoch only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from paddlejob.progress.bars import Bar
+from paddlejob.progress.facts import Count, Facts
+from paddlejob.progress.numbers import DIGITS, whole
+
+GLOBAL_STEP = ("global_step", "trainer/global_step", "globalstep", "num_updates")
+STEP = ("step", "train/step", "train_step", "current_step", "cur_step", "iter", "iteration")
+TOTAL_STEPS = ("total_steps", "max_steps", "total_iters", "max_iters", "num_training_steps")
+EPOCH = ("epoch", "progress_or_epoch", "train/epoch", "cur_epoch")
+TOTAL_EPOCHS = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
+ANNOUNCED_TOTAL = re.compile(
+    r"(?i)(?<![\w-])(?:total|max|num)(?: optimization| training| train)? (?:step|iter|iteration)s?\s{0,4}+[:=]\s{0,4}+"
+    rf"({DIGITS})"
+)
+MODEL_FIT = re.compile(r"\d(?:us|ms|s)/step")
+"""Ends the lines of Model.fit, whose steps count within the epoch of an earlier line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    step: int | None = None
+    total_steps: int | None = None
+    epoch: int | None = None
+    total_epochs: int | None = None
+
+
+class Positions:
+    """Reads the lines of one log in order: the number of an epoch may be on a line before those of its steps."""
+
+    def __init__(self) -> None:
+        self._heading: Count | None = None
+        self._total_steps: float | None = None
+        self._epochs_from_zero = False
+        self._last = (0.0, -1.0)
+        self._starts_over_each_epoch = False
+
+    def of(self, text: str, facts: Facts, bar: Bar | None) -> Position:
+        epoch = _epoch(facts)
+        if epoch and epoch.total and epoch.value == 0:
+            self._epochs_from_zero = True
+        if announced := _value(facts, TOTAL_STEPS) or _announced(text):
+            self._total_steps = announced
+        found = _global_step(facts) or self._whole_training(text, facts, bar, epoch)
+        if _is_heading(facts, bar, epoch):
+            self._heading = epoch
+        return self._position(found, epoch or (self._heading if found else None), announced)
+
+    def _position(self, found: Count | None, epoch: Count | None, announced: float | None) -> Position:
+        total = (found.total or self._total_steps) if found else announced
+        return Position(
+            step=whole(found.value) if found else None,
+            total_steps=whole(total) if not found or found.value <= (total or 0) else None,
+            epoch=whole(epoch.value) if epoch else None,
+            total_epochs=whole(epoch.total) if epoch else None,
+        )
+
+    def _whole_training(self, text: str, facts: Facts, bar: Bar | None, epoch: Count | None) -> Count | None:
+        """The step of a line that does not call it global."""
+        if bar and not (bar.names_training or self._heading or bar.total == self._total_steps):
+            return None
+        count, in_epoch = _step(text, facts, bar, epoch)
+        if count is None:
+            return None
+        model_fit = bool(MODEL_FIT.search(text))
+        current = epoch or self._heading
+        if count.total and current and (in_epoch or current.total):
+            return self._over_epochs(count.value, count.total, current)
+        if in_epoch or model_fit:
+            return None
+        return count if count.total or not self._starts_over(count, current) else None
+
+    def _over_epochs(self, step: float, steps: float, epoch: Count) -> Count:
+        """Epochs are counted from 1 where their number is known, unless an epoch 0 was seen, else from 0."""
+        first = 1 if epoch.total and not self._epochs_from_zero else 0
+        done = max(0.0, epoch.value - first)
+        return Count(done * steps + step, epoch.total * steps if epoch.total else None)
+
+    def _starts_over(self, count: Count, epoch: Count | None) -> bool:
+        """Whether steps without a total fell back when the epoch rose: they do not tell how far training is."""
+        if epoch:
+            last_epoch, last_step = self._last
+            self._starts_over_each_epoch |= epoch.value > last_epoch and count.value <= last_step
+            self._last = (epoch.value, count.value)
+        return self._starts_over_each_epoch
+
+
+def _global_step(facts: Facts) -> Count | None:
+    if "global_step" in facts.counts:
+        return facts.counts["global_step"]
+    value = _value(facts, GLOBAL_STEP)
+    return None if value is None else Count(value, _value(facts, TOTAL_STEPS))
+
+
+def _step(text: str, facts: Facts, bar: Bar | None, epoch: Count | None) -> tuple[Count | None, bool]:
+    """A step or iteration, and whether it surely counts within the epoch of the same line."""
+    for name in ("step", "iter", "train_step"):
+        if name in facts.counts:
+            return facts.counts[name], name == "train_step" and epoch is not None
+    if bar:
+        return Count(bar.step, bar.total), epoch is not None
+    if "batch" in facts.counts:
+        return facts.counts["batch"], True
+    for fraction in facts.fractions:
+        if fraction != epoch and (facts.values or epoch or (text.startswith("[") and text.endswith("]"))):
+            return fraction, epoch is not None
+    value = _value(facts, STEP)
+    return (None, False) if value is None else (Count(value), False)
+
+
+def _epoch(facts: Facts) -> Count | None:
+    for name in ("epoch", "pass"):
+        if name in facts.counts:
+            found = facts.counts[name]
+            return Count(found.value, found.total or _value(facts, TOTAL_EPOCHS))
+    value = _value(facts, EPOCH)
+    return None if value is None else Count(value, _value(facts, TOTAL_EPOCHS))
+
+
+def _is_heading(facts: Facts, bar: Bar | None, epoch: Count | None) -> bool:
+    """Whether the line holds the number of an epoch and nothing else."""
+    return bool(epoch and epoch.total) and len(facts.counts) == 1 and not bar and not facts.values.keys() - {"epoch"}
+
+
+def _announced(text: str) -> float | None:
+    found = ANNOUNCED_TOTAL.search(text)
+    return float(found[1].replace(",", "")) if found else None
+
+
+def _value(facts: Facts, names: tuple[str, ...]) -> float | None:
+    return next((facts.values[name] for name in names if name in facts.values), None)

@@ -1,0 +1,86 @@
+"""Formats that spread over several lines, read in the order of the log."""
+
+from __future__ import annotations
+
+from paddlejob.progress import Parser, Sample
+
+MODEL_FIT = """\
+Epoch 1/3
+step 10/47 - loss: 0.5000 - acc: 0.8000 - 20ms/step
+step 47/47 - loss: 0.4000 - acc: 0.8500 - 19ms/step
+Eval begin...
+step 10/10 - loss: 9.0000 - acc: 0.1000 - 5ms/step
+Eval samples: 640
+Epoch 2/3
+step 10/47 - loss: 0.3000 - acc: 0.9000 - 20ms/step
+"""
+TRAINER = """\
+***** Running training *****
+  Num Epochs = 3
+  Total optimization steps = 600
+ 17%|#7        | 100/600 [01:11<05:58,  1.40it/s]
+***** Running Evaluation *****
+ 50%|#####     | 5/10 [00:01<00:01,  4.40it/s]
+Saving model checkpoint to ./checkpoints/checkpoint-100
+eval_loss: 0.5, eval_accuracy: 0.9, eval_runtime: 2.5, epoch: 0.5
+ 17%|#7        | 101/600 [01:15<05:58,  1.40it/s]
+loss: 0.25, learning_rate: 1e-05, global_step: 110, epoch: 0.55
+"""
+
+
+def steps(log: str, parser: Parser | None = None) -> list[int]:
+    return [sample.step for sample in samples(log, parser) if sample.step is not None]
+
+
+def samples(log: str, parser: Parser | None = None) -> list[Sample]:
+    reader = parser or Parser()
+    return [sample for line in log.splitlines() if (sample := reader.parse(line))]
+
+
+def test_steps_of_model_fit_are_counted_over_all_epochs_and_evaluation_is_left_out():
+    assert steps(MODEL_FIT) == [10, 47, 57]
+    last = samples(MODEL_FIT)[-1]
+    assert (last.total_steps, last.epoch, last.total_epochs) == (141, 2, 3)
+    assert last.metrics == {"loss": 0.3}
+
+
+def test_a_parser_that_starts_within_an_epoch_of_model_fit_waits_for_the_next_one():
+    rest = MODEL_FIT.partition("\n")[2]
+    assert steps(rest) == [57]
+    assert samples(rest)[0].metrics == {"loss": 0.5}
+
+
+def test_lines_that_are_read_twice_tell_the_same():
+    parser = Parser()
+    assert steps(MODEL_FIT, parser) == steps(MODEL_FIT, parser)
+
+
+def test_the_last_state_of_a_bar_of_model_fit_counts():
+    parser = Parser()
+    parser.parse("Epoch 2/3")
+    bar = "step 10/47 [====>......] - loss: 0.5 - ETA: 2s - 20ms/step"
+    erased = "\b" * 60 + "\r" + bar.replace("10/47", "20/47")
+    sample = parser.parse(bar + erased)
+    assert sample and sample.step == 67
+
+
+def test_the_bar_of_an_evaluation_is_not_taken_for_the_bar_of_training():
+    assert steps(TRAINER) == [100, 101, 110]
+    assert samples(TRAINER)[-1].total_steps == 600
+    assert [sample.checkpoint for sample in samples(TRAINER) if sample.checkpoint] == [100]
+
+
+def test_epochs_that_begin_at_zero_do_not_count_twice():
+    log = "\n".join(f"Train Epoch: {epoch}/4 Step: {step}/100" for epoch in range(4) for step in (50, 99))
+    assert steps(log) == [50, 99, 150, 199, 250, 299, 350, 399]
+
+
+def test_steps_without_a_total_that_start_over_each_epoch_are_dropped():
+    log = "\n".join(f"Epoch {epoch} | Iter {step} | Loss 0.5" for epoch in (0, 1) for step in (10, 20))
+    assert steps(log) == [10, 20]
+    assert [sample.epoch for sample in samples(log)] == [0, 0, 1, 1]
+
+
+def test_steps_without_a_total_that_rise_over_the_epochs_are_kept():
+    log = "\n".join(f"epoch={step // 20} step={step} loss=0.5" for step in range(10, 70, 10))
+    assert steps(log) == [10, 20, 30, 40, 50, 60]
