@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from paddlejob.kube.client import Client
 from testbed.controlplane import ControlPlane
 from tests.apiserver.test_startup import until_created
 from tests.support.log_server import LogServer
@@ -87,27 +85,29 @@ async def test_workers_that_all_fall_silent_restart_the_job_and_one_that_prints_
     assert status["attempt"] == 2
 
 
-async def test_an_older_role_without_pods_log_says_so_once_and_the_job_trains_on(
-    installed: ControlPlane, admin: Client, namespace: str, tmp_path: Path, logs: LogServer, kubelet: Any
-):
-    installed.create_namespace(f"{namespace}-account")
-    installed.kubectl("create", "serviceaccount", "old", "-n", f"{namespace}-account")
+@pytest.fixture
+def older_role(installed: ControlPlane) -> Iterator[None]:
+    """The role of an operator that did not read logs."""
     role = json.loads(installed.kubectl("get", "clusterrole", ROLE, "-o", "json").stdout)
     rules = [rule for rule in role["rules"] if "pods/log" not in rule["resources"]]
-    old = {"apiVersion": role["apiVersion"], "kind": "ClusterRole", "metadata": {"name": namespace}, "rules": rules}
-    installed.kubectl("create", "-f", "-", input=json.dumps(old))
-    account = f"--serviceaccount={namespace}-account:old"
-    installed.kubectl("create", "clusterrolebinding", namespace, f"--clusterrole={namespace}", account)
-    kubeconfig = Path(installed.kubeconfig_for(f"{namespace}-account", "old"))
-    with OperatorProcess(kubeconfig, tmp_path / "log", f"--namespace={namespace}") as operator:
-        operator.until_ready()
-        stage = OperatorStage(admin, kubelet, namespace)
-        await started(stage, installed, workers=1, stallSeconds=10)
-        await asyncio.sleep(14)
-        status = await stage.status()
-        assert (status["phase"], status.get("restarts", 0), "progress" in status) == ("Running", 0, False)
+    assert len(rules) == len(role["rules"]) - 1
+    for changed in (rules, role["rules"]):
+        patch = json.dumps({"rules": changed})
+        installed.kubectl("patch", "clusterrole", ROLE, "--type=merge", "-p", patch)
+        if changed is rules:
+            yield
+
+
+async def test_without_the_permission_to_read_logs_it_is_said_once_and_the_job_trains_on(
+    stage: OperatorStage, installed: ControlPlane, logs: LogServer, operator: OperatorProcess, older_role: None
+):
+    logs.write("story-worker-0", "step: 1/9 loss: 0.5")
+    await started(stage, installed, workers=1, stallSeconds=10)
+    await asyncio.sleep(14)
+    status = await stage.status()
+    assert (status["phase"], status.get("restarts", 0), "progress" in status) == ("Running", 0, False)
     assert operator.log.read_text().count("not permitted to read the logs of pods") == 1
-    events = json.loads(installed.kubectl("get", "events", "-n", namespace, "-o", "json").stdout)["items"]
+    events = json.loads(installed.kubectl("get", "events", "-n", stage.namespace, "-o", "json").stdout)["items"]
     (event,) = [one for one in events if one["reason"] == "LogsNotRead"]
     assert "pods/log" in event["message"]
     assert event.get("count", 1) == 1

@@ -28,6 +28,8 @@ def describe_processes(pods: Sequence[LocalPod]) -> str:
     lines = [_describe(pod, pids, spy) for pod, pids in found[:MOST_PODS] if pids]
     if lines and spy is None:
         lines.append("to see Python stacks here, install py-spy in the environment of the program (pip install py-spy)")
+    elif lines and not any("Thread " in line for line in lines):
+        lines.append("py-spy could not read the stacks; it may need CAP_SYS_PTRACE, or no process runs Python")
     return "\n".join(lines)
 
 
@@ -76,7 +78,8 @@ def _state(pid: int) -> str:
 
 
 def _command(pid: int) -> str:
-    return " ".join([Path(one).name if number == 0 else one for number, one in enumerate(_arguments(pid))])[:80]
+    program, *arguments = _arguments(pid)
+    return " ".join(" ".join([Path(program).name, *arguments]).split())[:80]
 
 
 def _arguments(pid: int) -> list[str]:

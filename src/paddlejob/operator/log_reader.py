@@ -24,8 +24,8 @@ from paddlejob.plan import Pod, PodPhase, names
 from paddlejob.plan.world import LogReading
 
 READ_EVERY = 10.0
-AVERAGE_RATE = 10.0
-"""Requests a second for all jobs together: with more than 100 jobs, each is read less often."""
+AVERAGE_RATE = 8.0
+"""Requests a second for all jobs together: with more than 80 jobs, each is read less often."""
 MOST_IN_FLIGHT = 8
 MOST_LINES, FEWEST_LINES = 200, 20
 LINES_OF_ALL = 4000

@@ -12,16 +12,19 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from prometheus_client import generate_latest
 
 from paddlejob.api.types import PaddleJob, Role
 from paddlejob.engine.backend import Key
+from paddlejob.engine.queue import KeyedQueue
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder
 from paddlejob.operator import log_reader
 from paddlejob.operator.informers import Informers
 from paddlejob.operator.job_log import JobLog, Source
 from paddlejob.operator.log_reader import LogReader
-from paddlejob.plan import PodPhase
+from paddlejob.operator.metrics import Metrics
+from paddlejob.plan import PodPhase, times
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import document, job, pod, running
 from tests.support.scripted_api import Object, ScriptedApi, failure
@@ -270,3 +273,18 @@ def test_a_pod_that_is_being_replaced_stops_the_count():
     assert log_reader.running_workers([both[0], pod(made, "worker", 1, deletion_due=1.0)], 1) is None
     done = [pod(made, "worker", 0, PodPhase.SUCCEEDED), both[1]]
     assert set(log_reader.running_workers(done, 1) or ()) == {1}
+
+
+async def test_goodput_is_a_gauge_of_each_job_that_trains(serve: Serve):
+    since = times.format(time.time() - 100)
+    progress = {"step": 5, "highestStep": 5, "productiveSeconds": 80, "countedSince": since}
+    objects = [*stored(workers=1), *stored(workers=1, name="done"), *stored(workers=1, name="silent")]
+    for number, phase in ((0, "Running"), (2, "Completed")):
+        status = RUNNING | {"phase": phase, "progress": progress, "goodput": 80}
+        objects[number][1]["status"] = status | ({"completionTime": since} if phase == "Completed" else {})
+    metrics = Metrics()
+    async with staged(serve, *objects) as stage:
+        metrics.collect_from(stage.informers, KeyedQueue())
+        lines = generate_latest(metrics.registry).decode().splitlines()
+    (line,) = [line for line in lines if line.startswith("paddlejob_goodput_ratio{")]
+    assert line.startswith('paddlejob_goodput_ratio{job="mnist",namespace="default"} 0.7')
