@@ -24,12 +24,16 @@ class LogWatch:
         self._clock = clock
         self._monotonic = monotonic
         self._readers: dict[Key, LogReader] = {}
+        self._failed: set[Key] = set()
 
     def read(self, key: Key) -> None:
         """Before a turn: the last lines of a worker that has just ended count too."""
         reader = self._reader(key)
         if reader is not None:
-            self._keep(key, reader.read())
+            try:
+                self._keep(key, reader.read())
+            except Exception as error:
+                self._on_error(key, error)
 
     async def run(self, on_news: Callable[[Key], None]) -> None:
         """Look at every job each second; `on_news(key)` is called when the reading of a job has changed."""
@@ -48,8 +52,7 @@ class LogWatch:
         try:
             self._keep(key, await reader.look() if reader else None)
         except Exception as error:
-            # Progress is a service; a job whose files cannot be read has turns that report it.
-            log_error(error, f"{key[0]}/{key[1]}: its log cannot be read")
+            self._on_error(key, error)
         changed = _without_silence(before) != _without_silence(self._backend.readings.get(key))
         return changed or (reader is not None and reader.hangs)
 
@@ -61,6 +64,12 @@ class LogWatch:
         if known is None or known.kubelet is not kubelet:
             known = self._readers[key] = LogReader(kubelet, self._clock, self._monotonic)
         return known
+
+    def _on_error(self, key: Key, error: Exception) -> None:
+        """A job trains on without progress. If its files are damaged, its turns report that."""
+        if key not in self._failed:
+            log_error(error, f"{key[0]}/{key[1]}: its log cannot be read")
+        self._failed.add(key)
 
     def _keep(self, key: Key, reading: LogReading | None) -> None:
         if reading is None:

@@ -15,7 +15,7 @@ from paddlejob.local.sandbox.proc import descendants
 MOST_PODS = 2
 MOST_PROCESSES = 3
 """Of a pod. The newest are looked at: a launcher starts the program that trains."""
-DUMP_SECONDS = 5.0
+DUMP_SECONDS = 2.0
 STACK_LINES = 12
 STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "in uninterruptible I/O", "S": "sleeping"}
 

@@ -54,7 +54,8 @@ class JobLog:
         """Take the new lines of worker 0. Raises KubeError."""
         moment = self._source.monotonic()
         found = await self._ask(pod, namespace, container, most)
-        self.follower.feed(found.lines)
+        now = self._source.client.server_time()
+        self.follower.feed((min(at, now), text) for at, text in found.lines)
         self._hear(pod.index, found, moment)
 
     async def listen(
@@ -93,11 +94,12 @@ class JobLog:
         """A new line was printed since the last look. The clock of its node may be wrong by more than that."""
         if found.lines:
             at = found.lines[-1][0]
-            age = max(0.0, self._source.client.server_time() - at)
+            now = self._source.client.server_time()
+            age = max(0.0, now - at)
             earliest = self._looked.get(index, self._began)
             if earliest is not None:
                 self.follower.hear(max(earliest, moment - age))
-            self.follower.printed(min(at, self._source.client.server_time()))
+            self.follower.printed(min(at, now))
             self._speaker = index
         self._newest[index] = found.last
         self._looked[index] = moment

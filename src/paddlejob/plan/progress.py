@@ -13,6 +13,7 @@ OUTPUT_APART = 300.0
 LONGEST_TO_FIRST_READING = 120.0
 """A job that had trained longer than this when its log was first read was begun by an operator that reads none."""
 GOODPUT_STEP = 5
+"""Points by which goodput must have changed to be news by itself."""
 ETA_STEP = 60
 """Seconds; the expected end is not known more exactly."""
 

@@ -9,8 +9,10 @@ import pytest
 
 from paddlejob.api.types import Phase
 from paddlejob.local.log_reader import MOST_AT_ONCE, LogReader
+from paddlejob.local.log_watch import LogWatch
 from paddlejob.local.machine.ports import PortBlock
 from paddlejob.plan import PodPhase
+from paddlejob.progress import Parser
 from tests.support.builders import NOON
 from tests.unit.local.test_observe import Bench
 
@@ -122,3 +124,17 @@ async def test_nothing_is_read_where_progress_is_off(tmp_path: Path):
     assert watched.reader.read() is None
     assert await watched.reader.look() is None
     watched.objects.allocation.clear()
+
+
+async def test_an_error_while_reading_is_logged_once_and_does_not_fail_the_job(
+    watched: Watched, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    await watched.begin()
+    watched.write("step: 1/9 loss: 1\n")
+    monkeypatch.setattr(Parser, "parse", lambda self, line: 1 // 0)
+    watch = LogWatch(watched.engine.backend, lambda: NOON)
+    for _ in range(3):
+        watched.write("step: 2/9 loss: 1\n")
+        watch.read(watched.key)
+    assert capsys.readouterr().out.count("its log cannot be read") == 1
+    assert watched.key not in watched.engine.backend.readings
