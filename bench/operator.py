@@ -144,8 +144,8 @@ def running_operator(plane: ControlPlane) -> Iterator[Any]:
         OperatorProcess(plane.kubeconfig_for(*ACCOUNT), Path(scratch) / "log") as operator,
     ):
         operator.until_ready()
-        before = _cpu(operator.pid)
-        yield operator, lambda one: Cost(_cpu(one.pid) - before, _peak(one.pid), _writes(one))
+        before = cpu_seconds(operator.pid)
+        yield operator, lambda one: Cost(cpu_seconds(one.pid) - before, _peak(one.pid), _writes(one))
 
 
 def _job(name: str, workers: int, namespace: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _job(name: str, workers: int, namespace: str) -> dict[str, Any]:
     return made
 
 
-def _cpu(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / 100
 

@@ -97,6 +97,10 @@ REJECTED = {
     "a template without containers": (_with(f"{IN_TEMPLATE}.containers", []), "containers"),
     "a template with no spec": (_with("spec.worker.template", {}), "spec"),
     "two policies that differ": (document(cleanPolicy="Never", cleanPodPolicy="Always"), "cleanPolicy"),
+    "hang detection without the log": (
+        document(stallSeconds=60, progress={"enabled": False}),
+        "stallSeconds",
+    ),
     "a gang larger than the job": (document(schedulingPolicy={"minAvailable": 3}), "minAvailable"),
     "a negative backoff limit": (_with("spec.backoffLimit", -1), "backoffLimit"),
     "a deadline of nothing": (_with("spec.activeDeadlineSeconds", 0), "activeDeadlineSeconds"),

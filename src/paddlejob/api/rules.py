@@ -131,6 +131,15 @@ def _gang_can_fit(spec: Obj) -> str | None:
     )
 
 
+def _stall_needs_the_log(spec: Obj) -> str | None:
+    if "stallSeconds" not in spec or (spec.get("progress") or {}).get("enabled", True):
+        return None
+    return f"spec.stallSeconds: {_NO_LOG}"
+
+
+_NO_LOG = "has no effect if the log is not read; remove it, or set progress.enabled to true"
+
+
 def _within_bounds(role: Obj) -> str | None:
     fewest, most = role.get("requests") or 1, role.get("limits")
     if fewest > role["replicas"] or (most is not None and role["replicas"] > most):
@@ -198,6 +207,13 @@ RULES = (
         "minAvailable is more than the pods of the job; lower it, or remove it to wait for all pods",
         _gang_can_fit,
         ".schedulingPolicy",
+    ),
+    Rule(
+        "spec",
+        "!has(self.stallSeconds) || !has(self.progress) || self.progress.enabled",
+        _NO_LOG,
+        _stall_needs_the_log,
+        ".stallSeconds",
     ),
     Rule(
         "spec",

@@ -267,11 +267,17 @@ class Progress(Model):
     nonFinite: dict[str, str] = Field(
         default_factory=dict, description="Metrics whose last value is not a finite number: nan, inf or -inf."
     )
-    lastOutputTime: str = Field("", description="When a worker last printed a line.")
+    lastOutputTime: str = Field(
+        "", description="When a worker last printed a line; if only this changes, it is at most five minutes behind."
+    )
     eta: str = Field("", description="When training is expected to end.")
     highestStep: int | None = Field(None, description="The highest step of all attempts.")
     stepAtStart: int | None = Field(None, description="The highest step when the current attempt began.")
+    highestStepTime: str = Field("", description="When the current attempt last went beyond the highest step.")
     productiveSeconds: int = Field(0, description="Seconds in which steps went beyond the highest step so far.")
+    countedSince: str = Field(
+        "", description="The start of the time that goodput covers: startTime, without time in which it was suspended."
+    )
 
     @computed_field(description="How far training is, in short: 1200/5000, or epoch 3/10.")  # type: ignore[prop-decorator]
     @property
@@ -313,7 +319,9 @@ class Status(Model):
     )
     progress: Progress | None = Field(None, description="How far training is, read from the log of worker 0.")
     goodput: int | None = Field(
-        None, description="Percent of the time since startTime in which training went beyond its highest step."
+        None,
+        description="Percent of the time since startTime in which training went beyond its highest step. Time in "
+        "which the job was suspended is left out.",
     )
     avoidedNodes: tuple[str, ...] = Field(
         (), description="Nodes that the next attempts avoid, because this job failed there repeatedly."

@@ -16,6 +16,8 @@ from paddlejob.plan.times import earliest
 
 REPORTS_APART = 2.0
 """Seconds between two reports of mere progress; more if reports take long."""
+PROGRESS_APART = 9.0
+"""Seconds between two reports of steps alone. A status costs an API server 2.3 ms, and logs are read every 10 s."""
 RESULTS_APART = 1.0
 """The workers that are done must be known should their pods vanish, so they are reported sooner."""
 REPORT_SPACING = 100
@@ -41,8 +43,11 @@ class Memory:
 class Reconciler:
     """Plans and acts for each job in turn."""
 
-    def __init__(self, backend: Backend, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, backend: Backend, clock: Callable[[], float] = time.time, progress_apart: float = PROGRESS_APART
+    ) -> None:
         self._backend = backend
+        self._progress_apart = progress_apart
         self._clock = clock
         self._memories: dict[Key, Memory] = {}
         self._report_took = 0.0
@@ -81,6 +86,8 @@ class Reconciler:
         apart = max(REPORTS_APART, min(REPORT_SPACING * self._report_took, LONGEST_SPACING))
         if status.role(Role.WORKER).finished != job.status.role(Role.WORKER).finished:
             apart = RESULTS_APART
+        elif _only_steps_differ(status, job.status):
+            apart = max(apart, self._progress_apart)
         due = memory.reported + apart
         if now < due and (_only_counts_differ(status, job.status) or _merely_begun(status, job)):
             return due
@@ -111,9 +118,16 @@ def _events_first(actions: Iterable[Action]) -> list[Action]:
     return sorted(actions, key=lambda action: not isinstance(action, RecordEvent))
 
 
+STEPS: dict[str, object] = {"progress": None, "goodput": None}
+COUNTS: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": "", **STEPS}
+
+
 def _only_counts_differ(one: Status, other: Status) -> bool:
-    left_out: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": ""}
-    return one.model_copy(update=left_out) == other.model_copy(update=left_out)
+    return one.model_copy(update=COUNTS) == other.model_copy(update=COUNTS)
+
+
+def _only_steps_differ(one: Status, other: Status) -> bool:
+    return one.model_copy(update=STEPS) == other.model_copy(update=STEPS)
 
 
 def _merely_begun(status: Status, job: PaddleJob) -> bool:

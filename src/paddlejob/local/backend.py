@@ -6,6 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Status
@@ -29,11 +30,14 @@ from paddlejob.plan import (
     World,
     times,
 )
+from paddlejob.plan.world import LogReading
 
 
 class LocalBackend:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.kubelets: dict[Key, Kubelet] = {}
+        self.readings: dict[Key, LogReading] = {}
+        """What the logs of each job tell."""
         self.keep_finished = False
         """A command waits for the result: finished jobs stay, however short their time to live is."""
         self._clock = clock
@@ -43,7 +47,8 @@ class LocalBackend:
         job = kubelet.objects.folder.job() if kubelet else None
         if kubelet is None or job is None:
             return None
-        return View(_with_port(job, kubelet.objects), _world(job, kubelet.objects))
+        world = _world(job, kubelet.objects)
+        return View(_with_port(job, kubelet.objects), replace(world, logs=self.readings.get(key)))
 
     async def report(self, job: PaddleJob, status: Status) -> None:
         folder = self._kubelet(job).objects.folder
@@ -62,8 +67,8 @@ class LocalBackend:
                 objects.publish(_attempt(name), name, manifest["data"])
             case Create(Kind.SERVICE, name):
                 objects.services.add(name)
-            case Delete(Kind.POD, name, uid, _, force):
-                kubelet.delete(name, uid, force)
+            case Delete(Kind.POD, name, uid, _, force, grace):
+                kubelet.delete(name, uid, 0.0 if force else grace)
             case Delete(Kind.ENVIRONMENT, name):
                 objects.unpublish(_attempt(name))
             case Delete(Kind.SERVICE, name):

@@ -12,6 +12,7 @@ from paddlejob.engine.reconcile import Reconciler
 from paddlejob.local.backend import LocalBackend
 from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.kubelet import Kubelet
+from paddlejob.local.log_watch import LogWatch
 from paddlejob.local.scheduler import Scheduler
 from paddlejob.local.state.files import DISK_FULL
 from paddlejob.local.state.store import is_inactive
@@ -19,6 +20,8 @@ from paddlejob.local.state.store import is_inactive
 RESCHEDULE_EVERY = 1.0
 """Resources may also be released by jobs of other engines."""
 SECONDS_BETWEEN_TURNS = 0.02
+PROGRESS_APART = 2.0
+"""Seconds between two reports of steps alone; here a status is only a file."""
 MOST_FAILURES = 6
 FAILING_SECONDS = 3.0
 """A job whose turns keep failing, this often and for this long, is failed; on a full disk it keeps running."""
@@ -34,13 +37,15 @@ class JobController:
         clock: Callable[[], float],
         on_deleted: Callable[[Key], None],
         log: Path | None = None,
+        logs: LogWatch | None = None,
     ) -> None:
         self.queue: KeyedQueue[Key] = KeyedQueue(min_interval=SECONDS_BETWEEN_TURNS, on_failure=self._on_failure)
         self._backend = backend
-        self._reconciler = Reconciler(backend, clock)
+        self._reconciler = Reconciler(backend, clock, PROGRESS_APART)
         self._scheduler = scheduler
         self._clock = clock
         self._on_deleted = on_deleted
+        self._logs = logs or LogWatch(backend, clock)
         self._idle: dict[Key, asyncio.Event] = {}
         self._log = log
         self._failures: dict[Key, list[float]] = {}
@@ -95,6 +100,7 @@ class JobController:
             return
         kubelet.objects.write_records()
         self._reserve_ports(kubelet)
+        self._logs.read(key)
         wake_at = await self._reconciler.step(key)
         if wake_at is not None:
             self.queue.add_after(key, wake_at - self._clock())

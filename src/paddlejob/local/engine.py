@@ -15,6 +15,7 @@ from paddlejob.local.backend import LocalBackend
 from paddlejob.local.controller import JobController
 from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.kubelet import Kubelet, enforce_memory_limits
+from paddlejob.local.log_watch import LogWatch
 from paddlejob.local.machine.resources import Machine, this_machine
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
@@ -49,7 +50,8 @@ class LocalEngine:
         self._clock = clock
         self._log = log
         self._scheduler = Scheduler(self.store, machine or this_machine())
-        self._controller = JobController(self.backend, self._scheduler, clock, self._forget, log)
+        self._logs = LogWatch(self.backend, clock)
+        self._controller = JobController(self.backend, self._scheduler, clock, self._forget, log, self._logs)
         self._processes = Processes(self._on_report, self.lost.set, self._fail)
         self._locks: dict[Key, ProcessLock] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -61,6 +63,7 @@ class LocalEngine:
             asyncio.create_task(self._guarded(self._controller.run())),
             asyncio.create_task(self._guarded(self._watch_store())),
             asyncio.create_task(self._guarded(self._watch_memory())),
+            asyncio.create_task(self._guarded(self._logs.run(self._controller.queue.add))),
         ]
         return self
 

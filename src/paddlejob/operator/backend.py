@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Status
@@ -31,6 +33,7 @@ from paddlejob.plan import (
 )
 from paddlejob.plan.diagnosis.overdue import is_overdue
 from paddlejob.plan.diagnosis.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
+from paddlejob.plan.world import LogReading
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
 """Codes that say nothing about the object: the next attempt may succeed. Webhooks reject with 400 and 500."""
@@ -43,8 +46,17 @@ RESOURCES: dict[Kind, Resource] = {
 
 
 class KubeBackend:
-    def __init__(self, client: Client, informers: Informers, recorder: EventRecorder) -> None:
+    """`readings` holds what the logs of each job tell, by the job's uid."""
+
+    def __init__(
+        self,
+        client: Client,
+        informers: Informers,
+        recorder: EventRecorder,
+        readings: Mapping[str, LogReading] = MappingProxyType({}),
+    ) -> None:
         self._client = client
+        self._readings = readings
         self._nodes = Nodes(client)
         self._informers = informers
         self._recorder = recorder
@@ -76,6 +88,7 @@ class KubeBackend:
             services=dict(one.value for one in informers.services.by_index(uid)),
             pod_groups=tuple({one.value.name: replace(one.value, owned=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not informers.pod_groups.absent,
+            logs=self._readings.get(uid),
             healthy_nodes=await self._nodes.healthy(pod.node for pod in pods if pod.node and is_overdue(pod, now)),
         )
         return View(job, world)
@@ -149,9 +162,10 @@ class KubeBackend:
 
     async def _delete(self, job: PaddleJob, action: Delete) -> None:
         resource = RESOURCES[action.kind]
+        grace = 0 if action.force else action.grace
         try:
             response = await self._client.delete(
-                resource, action.name, job.namespace, uid=action.uid, grace_seconds=0 if action.force else None
+                resource, action.name, job.namespace, uid=action.uid, grace_seconds=grace
             )
         except (NotFound, Conflict):
             return

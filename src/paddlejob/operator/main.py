@@ -25,6 +25,7 @@ from paddlejob.kube.leader_election import LeaderElector
 from paddlejob.operator.backend import KubeBackend
 from paddlejob.operator.health import Health, serving
 from paddlejob.operator.informers import Informers
+from paddlejob.operator.log_reader import LogReader
 from paddlejob.operator.manifests import LEASE_NAME
 from paddlejob.operator.metrics import Metrics
 
@@ -42,6 +43,7 @@ class Options:
     metrics: str = ":8080"
     probes: str = ":8081"
     lease_seconds: float = 15.0
+    read_logs: bool = True
 
 
 async def run(access: Access, options: Options) -> None:
@@ -104,7 +106,8 @@ async def _reconcile_jobs(
     informers = Informers(client, options.namespace)
     recorder = EventRecorder(client, contract.EVENT_SOURCE)
     queue: KeyedQueue[Key] = KeyedQueue(observe=metrics.observe_reconcile, on_failure=_on_failure(metrics))
-    reconciler = Reconciler(KubeBackend(client, informers, recorder), clock=client.server_time)
+    logs = LogReader(client, informers, recorder, queue.add, enabled=options.read_logs)
+    reconciler = Reconciler(KubeBackend(client, informers, recorder, logs.readings), clock=client.server_time)
     informers.enqueue_changes(queue.add)
     metrics.collect_from(informers, queue)
     health.last_contact = lambda: informers.last_contact
@@ -121,6 +124,7 @@ async def _reconcile_jobs(
         health.synced = True
         log.info("watching %s; %d jobs", options.namespace or "all namespaces", len(informers.jobs))
         running.append(tasks.create_task(queue.run(reconcile, MAX_CONCURRENT_RECONCILES)))
+        running.append(tasks.create_task(logs.run()))
         if elector is not None:
             await elector.lost()
             log.error("the lease is lost; standing by")

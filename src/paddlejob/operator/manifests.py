@@ -22,6 +22,7 @@ RULES: list[Object] = [
     {"apiGroups": [contract.GROUP], "resources": [f"{contract.PLURAL}/status"], "verbs": ["update"]},
     {"apiGroups": [contract.GROUP], "resources": [f"{contract.PLURAL}/finalizers"], "verbs": ["update"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
+    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
     {
         "apiGroups": [""],
         "resources": ["configmaps", "services"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter as Tally
 from collections.abc import Iterable
 
@@ -9,12 +10,13 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from paddlejob.api.types import PaddleJob
+from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.kube.resource import Resource
 from paddlejob.objects.transform import UnreadableJob
 from paddlejob.operator.informers import Informers
+from paddlejob.plan import progress
 
 
 class Metrics:
@@ -79,6 +81,21 @@ class _JobCollector(Collector):
         for resource, seconds in self._informers.failing.items():
             failing.add_metric([str(resource)], seconds)
         yield failing
+        yield self._goodput()
+
+    def _goodput(self) -> GaugeMetricFamily:
+        goodput = GaugeMetricFamily(
+            "paddlejob_goodput_ratio",
+            "Part of the time since the job was started in which it went beyond its highest step.",
+            labels=["namespace", "job"],
+        )
+        now = time.time()
+        for job in self._informers.jobs:
+            active = isinstance(job, PaddleJob) and not job.status.finished and job.status.phase is not Phase.SUSPENDED
+            percent = progress.goodput(job.status, now) if isinstance(job, PaddleJob) and active else None
+            if percent is not None:
+                goodput.add_metric([job.namespace, job.name], percent / 100)
+        return goodput
 
 
 def _phase(job: PaddleJob | UnreadableJob) -> str:

@@ -35,6 +35,8 @@ class Delete:
     uid: str
     because: str
     force: bool = False
+    grace: int | None = None
+    """Seconds that a pod has to end, instead of those of its template."""
 
 
 @dataclass(frozen=True)

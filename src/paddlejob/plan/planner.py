@@ -13,6 +13,7 @@ from paddlejob.plan.policies.failure import settle_failure
 from paddlejob.plan.policies.finished import tidy_finished
 from paddlejob.plan.policies.incomplete import fail_incomplete
 from paddlejob.plan.policies.oversized import fail_oversized
+from paddlejob.plan.policies.stalled import restart_stalled
 from paddlejob.plan.policies.startup.foreign_environment import rebuild_foreign
 from paddlejob.plan.policies.startup.gang import wait_for_gang
 from paddlejob.plan.policies.startup.missing_pods import fill_missing
@@ -50,6 +51,7 @@ def _decide(s: Snapshot) -> Plan:
         or replace_rejected(s)
         or settle_disruption(s)
         or settle_failure(s)
+        or restart_stalled(s)
         or clear_stale(s)
         or wait_for_restart(s)
         or wait_for_gang(s)

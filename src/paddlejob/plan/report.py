@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Condition, Phase, Role, RoleStatus, Status
-from paddlejob.plan import indexes, times
+from paddlejob.plan import indexes, progress, times
 from paddlejob.plan.objects.metadata import worker_selector
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
@@ -16,13 +16,14 @@ def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: ob
     """The status with a new phase. Its counts are those of the attempt that it names."""
     after = s.reporting(phase=phase, reason=reason, message=message[:MESSAGE_LIMIT], **changes)
     counts = {role.value: _counted(after, role) for role in after.job.spec.roles}
-    return after.status.model_copy(
+    status = after.status.model_copy(
         update={
             **counts,
             "selector": worker_selector(s.job),
             "conditions": _conditions(after.status, s.now),
         }
     )
+    return progress.carried_on(s.job.status, status, s.now)
 
 
 def _counted(s: Snapshot, role: Role) -> RoleStatus:

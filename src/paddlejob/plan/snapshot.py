@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
-from paddlejob.plan import indexes, replacements, times
+from paddlejob.plan import indexes, progress, replacements, times
 from paddlejob.plan.objects import environment
 from paddlejob.plan.objects.build_mark import template_digest
 from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase, World
@@ -107,7 +107,7 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
                 "message": "creating pods",
             }
         )
-    return Snapshot(job, world, now, status, scale_rejected)
+    return Snapshot(job, world, now, progress.with_reading(status, world.logs, now), scale_rejected)
 
 
 def _within_limits(job: PaddleJob) -> tuple[PaddleJob, str]:

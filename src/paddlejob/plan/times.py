@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+LATEST = 253_402_300_000.0
+"""The end of the year 9999, the last that can be written."""
+
 
 def format(moment: float) -> str:
     return datetime.fromtimestamp(math.floor(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

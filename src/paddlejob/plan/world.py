@@ -107,11 +107,27 @@ class LogReading:
     total_epochs: int | None = None
     checkpoint: int | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
+    non_finite: Mapping[str, str] = field(default_factory=dict)
+    """Metrics that are not a finite number: nan, inf or -inf."""
+    highest: int | None = None
+    """The highest step of the attempt; the newest may be lower."""
     step_at: float | None = None
-    """When the step last rose."""
+    """When the highest step last rose."""
+    ahead_since: float | None = None
+    """When the attempt reached the highest step of the attempts before it."""
     last_output: float | None = None
     """When a worker last printed a line; None if not known."""
     steps_per_second: float | None = None
+    steps_left: int | None = None
+    silent_seconds: float | None = None
+    """For how long all workers are known to have printed nothing; None if they could not all be looked at."""
+    last_lines: str = ""
+    processes: str = ""
+    """What the processes of silent workers do, where the engine can tell."""
+
+    @property
+    def has_metrics(self) -> bool:
+        return bool(self.metrics or self.non_finite)
 
 
 @dataclass(frozen=True, slots=True)

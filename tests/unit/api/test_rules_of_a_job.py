@@ -27,6 +27,7 @@ from tests.support.builders import document
         {"activeDeadlineSeconds": 1},
         {"ttlSecondsAfterFinished": 0},
         {"workers": 10_000},
+        {"stallSeconds": 10, "progress": {"metrics": ["accuracy"]}},
     ],
 )
 def test_a_value_at_its_bound_is_valid(options: dict):
@@ -49,6 +50,8 @@ def test_a_value_at_its_bound_is_valid(options: dict):
         ),
         ({"cleanPodPolicy": "Never", "cleanPolicy": "Always"}, "spec.cleanPolicy", "Always differs from"),
         ({"activeDeadlineSeconds": 0}, "spec.activeDeadlineSeconds", "0 is less than 1; use 1 or more"),
+        ({"stallSeconds": 60, "progress": {"enabled": False}}, "spec.stallSeconds", "has no effect if the log is not"),
+        ({"stallSeconds": 9}, "spec.stallSeconds", "9 is less than 10"),
         ({"withGloo": -1}, "spec.withGloo", "-1 is less than 0; use 0 or more"),
         ({"backoffLimit": -1}, "spec.backoffLimit", "-1 is less than 0"),
         ({"ttlSecondsAfterFinished": -1}, "spec.ttlSecondsAfterFinished", "-1 is less than 0"),

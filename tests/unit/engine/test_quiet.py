@@ -5,6 +5,7 @@ from __future__ import annotations
 from paddlejob.api.types import Phase
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import Create, Kind
+from paddlejob.plan.world import LogReading
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -83,3 +84,28 @@ async def test_a_job_that_is_gone_is_forgotten_and_one_of_the_same_name_starts_a
     assert "mnist-worker-0" in model.pods, "the rejection of the old job does not hold it back"
     model.job = None
     assert await model.step() is None
+
+
+async def test_steps_alone_are_reported_only_every_nine_seconds():
+    model = Model(job(workers=2))
+    await model.settle()
+    written = await reports(model)
+    for second in range(60):
+        model.logs = LogReading(1, step=second, highest=second, step_at=model.now, ahead_since=model.now)
+        model.now += 1
+        await model.step()
+    assert 5 <= len(written) <= 7
+
+
+async def test_a_failure_is_reported_at_once_with_the_steps_that_were_read_before_it():
+    model = Model(job(workers=2))
+    await model.settle()
+    for step in (1, 2):
+        model.logs = LogReading(1, step=step, highest=step, step_at=model.now, ahead_since=model.now)
+        model.now += 1
+        await model.step()
+    model.end("mnist-worker-0", 1)
+    await model.step()
+    assert model.status.restarts == 1
+    assert model.status.progress is not None
+    assert model.status.progress.highestStep == 2

@@ -34,6 +34,13 @@ def command(
         ),
     ] = "",
     context: Annotated[str, typer.Option(help="Context of the kubeconfig.", metavar="NAME")] = "",
+    read_logs: Annotated[
+        bool,
+        typer.Option(
+            "--read-logs/--no-read-logs",
+            help="Read the logs of running jobs, for their progress and for stallSeconds.",
+        ),
+    ] = True,
     log_format: Annotated[str, typer.Option(help="Log format: json or text.", metavar="FORMAT")] = "json",
 ) -> None:
     """Run the controller in the foreground.
@@ -59,6 +66,7 @@ def command(
         metrics=metrics_bind_address,
         probes=health_probe_bind_address,
         lease_seconds=lease_seconds,
+        read_logs=read_logs,
     )
     access = find_access(kubeconfig or None, context or None)
     asyncio.run(run(access, options))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from paddlejob.engine.log_follower import without_environment as without_environment
 from paddlejob.errors import BadInput
 from paddlejob.local.state.files import DamagedFile
 from paddlejob.local.state.store import JobFolder, is_inactive
@@ -16,7 +16,6 @@ from paddlejob.plan import names
 PIECE = 1 << 20
 PAUSE = 0.15
 TAIL_BYTES = 2048
-ENVIRONMENT_DUMP = re.compile(r"\benv:? ?\{.*", re.MULTILINE)
 
 
 class Choice(Protocol):
@@ -133,8 +132,3 @@ def log_tail(log: Path) -> str:
     except OSError:
         return ""
     return without_environment((tail.partition("\n")[2] or tail if size > TAIL_BYTES else tail).strip())
-
-
-def without_environment(text: str) -> str:
-    """Paddle's launcher prints the whole environment when a program fails; secrets in it stay in the log."""
-    return ENVIRONMENT_DUMP.sub("env {...}", text)

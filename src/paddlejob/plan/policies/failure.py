@@ -12,8 +12,11 @@ from paddlejob.plan.snapshot import Snapshot
 
 def settle_failure(s: Snapshot) -> Plan | None:
     found = causes.failure(s)
-    if found is None:
-        return None
+    return count_failure(s, found) if found else None
+
+
+def count_failure(s: Snapshot, found: Cause) -> Plan:
+    """Restart the job, or fail it if that cannot help or was tried often enough."""
     if found.permanent:
         return fail(s, found)
     limit = s.job.spec.backoff_limit
