@@ -62,8 +62,8 @@ class LocalBackend:
                 objects.publish(_attempt(name), name, manifest["data"])
             case Create(Kind.SERVICE, name):
                 objects.services.add(name)
-            case Delete(Kind.POD, name, uid, _, force):
-                kubelet.delete(name, uid, force)
+            case Delete(Kind.POD, name, uid, _, force, grace):
+                kubelet.delete(name, uid, 0 if force else grace)
             case Delete(Kind.ENVIRONMENT, name):
                 objects.unpublish(_attempt(name))
             case Delete(Kind.SERVICE, name):
@@ -116,6 +116,7 @@ def _world(job: PaddleJob, objects: JobObjects) -> World:
         services=dict.fromkeys(objects.services, ""),
         pod_groups=(PodGroup(job.name, "", owned=False, phase="Running"),),
         stop_when_finished=True,
+        one_machine=True,
     )
 
 

@@ -41,16 +41,18 @@ class Kubelet:
         for pod in list(self.objects.pods.values()):
             self._worker(pod).sync()
 
-    def delete(self, name: str, uid: str, force: bool = False) -> None:
+    def delete(self, name: str, uid: str, grace: float | None = None) -> None:
+        """Terminate the pod and remove it when its processes are gone; `grace` replaces its own grace period."""
         pod = self._pod(name, uid)
         if pod is None:
             return
         if not pod.alive:
             self._remove(pod)
             return
+        seconds = pod.grace if grace is None else grace
         if not pod.seen.deleting:
-            pod.change(deletion_due=self._clock() + pod.grace)
-        self._worker(pod).terminate(0.0 if force else pod.grace)
+            pod.change(deletion_due=self._clock() + seconds)
+        self._worker(pod).terminate(seconds)
 
     def delete_all(self) -> None:
         for pod in list(self.objects.pods.values()):

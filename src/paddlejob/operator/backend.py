@@ -29,7 +29,7 @@ from paddlejob.plan import (
     Wake,
     World,
 )
-from paddlejob.plan.diagnosis.overdue import is_overdue
+from paddlejob.plan.diagnosis.overdue import needs_node
 from paddlejob.plan.diagnosis.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
@@ -76,7 +76,7 @@ class KubeBackend:
             services=dict(one.value for one in informers.services.by_index(uid)),
             pod_groups=tuple({one.value.name: replace(one.value, owned=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not informers.pod_groups.absent,
-            healthy_nodes=await self._nodes.healthy(pod.node for pod in pods if pod.node and is_overdue(pod, now)),
+            nodes=await self._nodes.states(pod.node for pod in pods if pod.node and needs_node(pod, now)),
         )
         return View(job, world)
 
@@ -151,7 +151,7 @@ class KubeBackend:
         resource = RESOURCES[action.kind]
         try:
             response = await self._client.delete(
-                resource, action.name, job.namespace, uid=action.uid, grace_seconds=0 if action.force else None
+                resource, action.name, job.namespace, uid=action.uid, grace_seconds=0 if action.force else action.grace
             )
         except (NotFound, Conflict):
             return

@@ -35,6 +35,8 @@ class Delete:
     uid: str
     because: str
     force: bool = False
+    grace: int | None = None
+    """Seconds that a pod gets to shut down; None for its own grace period."""
 
 
 @dataclass(frozen=True)
