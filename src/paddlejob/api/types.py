@@ -291,6 +291,9 @@ class Status(Model):
     failuresWithoutProgress: int = Field(
         0, description="Failures since the highest step last rose; without steps, all failures."
     )
+    restartsWithoutProgress: int = Field(
+        0, description="Restarts in a row after attempts without progress; the delay before the next grows with them."
+    )
     startupTimeouts: int = Field(
         0, description="Restarts because a pod did not start within startupDeadlineSeconds; not limited."
     )
@@ -304,6 +307,7 @@ class Status(Model):
     avoidedNodes: tuple[str, ...] = Field(
         (), description="Nodes that the next attempts avoid, because this job failed there repeatedly."
     )
+    suspectNodes: tuple[str, ...] = Field((), description="Nodes on which pods of this job failed alone, once.")
     lastResizeTime: str = Field("", description="When the number of workers of an elastic job last changed by itself.")
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")

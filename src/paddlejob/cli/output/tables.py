@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Role
+from paddlejob.api.types import PaddleJob, Role
 from paddlejob.cli.output.humanize import age, run_time
 from paddlejob.cli.targets.target import JobView, PodView
 
@@ -41,15 +41,25 @@ def pod_table(pods: list[PodView]) -> str:
     return columns(["REPLICA", "STATE", "ATTEMPT", "ADDRESS", "EXIT", "LOG"], rows)
 
 
+def _restarts(job: PaddleJob) -> str:
+    """Where steps are known, backoffLimit counts only the failures since the job last came further."""
+    status, limit = job.status, job.spec.backoff_limit
+    if status.progress is None or status.progress.highestStep is None:
+        return f"restarts {status.restarts} of {limit}"
+    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} without progress)"
+
+
 def job_page(view: JobView) -> str:
     """A job and its replicas."""
     job = view.job
     status = job.status
     lines = [
         f"{job.name}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
-        f"restarts {status.restarts} of {job.spec.backoff_limit}, disruptions {status.disruptions}"
+        f"{_restarts(job)}, disruptions {status.disruptions}"
     ]
     if view.note or status.message:
         lines.append(view.note or f"{status.reason}: {status.message}")
+    if status.avoidedNodes:
+        lines.append(f"Avoids {', '.join(status.avoidedNodes)}, where this job failed repeatedly.")
     notes = [pod.note for pod in view.pods if pod.note]
     return "\n".join([*lines, *notes, "", pod_table(view.pods)]) if view.pods else "\n".join(lines)
