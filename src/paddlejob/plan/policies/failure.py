@@ -16,10 +16,10 @@ from paddlejob.plan.snapshot import Snapshot
 
 def settle_failure(s: Snapshot) -> Plan | None:
     found = causes.failure(s)
-    return restart_or_fail(s, found) if found else None
+    return count_failure(s, found) if found else None
 
 
-def restart_or_fail(s: Snapshot, cause: Cause) -> Plan:
+def count_failure(s: Snapshot, cause: Cause) -> Plan:
     """Count a failure of the current attempt."""
     if cause.permanent:
         return fail(s, cause)
