@@ -63,7 +63,7 @@ class LocalBackend:
             case Create(Kind.SERVICE, name):
                 objects.services.add(name)
             case Delete(Kind.POD, name, uid, _, force, grace):
-                kubelet.delete(name, uid, 0 if force else grace)
+                kubelet.delete(name, uid, 0.0 if force else grace)
             case Delete(Kind.ENVIRONMENT, name):
                 objects.unpublish(_attempt(name))
             case Delete(Kind.SERVICE, name):

@@ -42,7 +42,7 @@ class Kubelet:
             self._worker(pod).sync()
 
     def delete(self, name: str, uid: str, grace: float | None = None) -> None:
-        """Terminate the pod and remove it when its processes are gone; `grace` replaces its own grace period."""
+        """Terminate the processes, kill them after the grace period, and remove the pod."""
         pod = self._pod(name, uid)
         if pod is None:
             return

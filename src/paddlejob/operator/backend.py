@@ -149,9 +149,10 @@ class KubeBackend:
 
     async def _delete(self, job: PaddleJob, action: Delete) -> None:
         resource = RESOURCES[action.kind]
+        grace = 0 if action.force else action.grace
         try:
             response = await self._client.delete(
-                resource, action.name, job.namespace, uid=action.uid, grace_seconds=0 if action.force else action.grace
+                resource, action.name, job.namespace, uid=action.uid, grace_seconds=grace
             )
         except (NotFound, Conflict):
             return

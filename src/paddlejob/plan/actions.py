@@ -36,7 +36,7 @@ class Delete:
     because: str
     force: bool = False
     grace: int | None = None
-    """Seconds that a pod gets to shut down; None for its own grace period."""
+    """Seconds that a pod has to end, instead of those of its template."""
 
 
 @dataclass(frozen=True)
