@@ -152,6 +152,13 @@ async def test_only_a_forced_deletion_has_grace_0_and_every_one_names_the_uid(se
         assert await stage.pods() == (), "it was gone with the response"
 
 
+async def test_a_pod_that_has_nothing_to_save_is_deleted_with_the_grace_period_of_the_plan(serve: Serve) -> None:
+    async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
+        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", grace=2))
+        (asked,) = stage.api.written("DELETE")
+        assert asked.body["gracePeriodSeconds"] == 2
+
+
 async def test_a_terminating_pod_is_not_forgotten(serve: Serve) -> None:
     """Its name is taken until the kubelet has ended it."""
     async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
