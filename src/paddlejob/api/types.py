@@ -164,7 +164,10 @@ class Spec(Model):
         "all pods are deleted and created again after a growing delay. Defaults to 600.",
     )
     backoffLimit: int | None = Field(
-        None, ge=0, description="The number of restarts after the program failed. Defaults to 3."
+        None,
+        ge=0,
+        description="The number of restarts after the program failed without getting further than before; where the "
+        "log shows no step, after any failure. Defaults to 3.",
     )
     stallSeconds: int | None = Field(
         None,
@@ -284,7 +287,7 @@ class Status(Model):
     completionTime: str = Field("", description="When the job ended.")
     attempt: int = Field(0, description="The current attempt. Every restart of the job begins a new one.")
     publishedAttempt: int = Field(0, description="The last attempt whose environment was published to its pods.")
-    restarts: int = Field(0, description="Restarts after the program failed; counted against backoffLimit.")
+    restarts: int = Field(0, description="Restarts after the program failed, in all.")
     disruptions: int = Field(
         0, description="Restarts after an eviction, a lost node or the deletion of a pod; not limited."
     )

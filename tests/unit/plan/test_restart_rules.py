@@ -149,3 +149,21 @@ async def test_a_suspended_job_keeps_what_it_gained():
 def test_the_time_of_a_restart_is_exact_and_never_early(now: float, text: str):
     assert times.format_exact(now) == f"1970-01-01T{text}"
     assert times.parse(times.format_exact(now)) >= now
+
+
+async def test_what_may_yet_be_created_is_waited_for_with_a_reason_and_without_a_restart():
+    model = Model(job(workers=2))
+    await model.settle_until_created()
+    for name in list(model.pods):
+        model.schedule(name)
+        model.change(name, reason="CreateContainerConfigError", message='configmap "hyperparameters" not found')
+    for _ in range(9):
+        await model.step()
+        model.now += MINUTE
+    assert (model.status.phase, model.status.reason) == (Phase.PENDING, "CreateContainerConfigError")
+    assert "hyperparameters" in model.status.message
+    assert (model.status.attempt, model.status.restarts, model.status.disruptions) == (1, 0, 0)
+    for name in list(model.pods):
+        model.change(name, reason="", message="")
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING
