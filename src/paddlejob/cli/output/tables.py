@@ -44,7 +44,8 @@ def pod_table(pods: list[PodView]) -> str:
 def _restarts(job: PaddleJob) -> str:
     """Where steps are known, backoffLimit counts only the failures since the job last came further."""
     status, limit = job.status, job.spec.backoff_limit
-    if status.progress is None or status.progress.highestStep is None:
+    known = status.progress is not None and status.progress.highestStep is not None
+    if not known or status.failuresWithoutProgress == status.restarts:
         return f"restarts {status.restarts} of {limit}"
     return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} without progress)"
 
