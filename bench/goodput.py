@@ -28,7 +28,8 @@ GOAL = 88.0
 PACE = 0.1
 SAVE_EVERY = 5.0
 WORKERS = 2
-STALL_SECONDS = 10
+STALL_SECONDS = 20
+"""On a busy machine the import of Paddle alone takes 10 s without a line of output."""
 PROGRAM = Path(__file__).parent / "recovery/program.py"
 STEADY, DISTURBED = "steady", "disturbed"
 Engine = Embedded | OnCluster
@@ -74,8 +75,9 @@ def job(name: str, folder: Path, *, freezes: bool) -> dict[str, Any]:
 async def both_train(engine: Engine, patience: float = 300) -> None:
     deadline = time.monotonic() + patience
     while any(not highest_step(read_marks(engine.folder(name)), time.time()) for name in (STEADY, DISTURBED)):
-        if time.monotonic() > deadline:
-            sys.exit(f"no step after {patience:.0f} s; {engine.status(DISTURBED)}")
+        ended = [name for name in (STEADY, DISTURBED) if engine.status(name).startswith("Failed")]
+        if ended or time.monotonic() > deadline:
+            sys.exit(f"no step; {STEADY}: {engine.status(STEADY)}; {DISTURBED}: {engine.status(DISTURBED)}")
         await asyncio.sleep(0.5)
 
 

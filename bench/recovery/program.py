@@ -26,6 +26,7 @@ def mark(what: str, step: int = 0) -> None:
 
 
 mark("started")
+print("importing paddle", flush=True)
 
 import paddle  # noqa: E402
 from paddle import nn  # noqa: E402
@@ -51,7 +52,7 @@ def main() -> None:
         time.sleep(max(0.0, due - time.monotonic()))
         if RANK == 0:
             mark("step", step)
-            print(f"step {step}/{STEPS} loss={loss:.4f}", flush=True)
+            print(f"step: {step}/{STEPS} loss: {loss:.4f}", flush=True)
             if time.monotonic() - saved >= SAVE_EVERY:
                 save(step, network, optimizer)
                 saved = time.monotonic()
