@@ -82,10 +82,10 @@ async def both_train(engine: Engine, patience: float = 300) -> None:
 
 
 async def disturb(engine: Engine, kinds: tuple[str, ...], begun: float, options: argparse.Namespace) -> list[Fault]:
-    """A fault every so often, the first after half of that, until the time is over."""
+    """A fault at a fixed distance, halfway between two checkpoints at first, until the time is over."""
     faults, turns = [], itertools.cycle(kinds)
     moments = itertools.takewhile(
-        lambda after: after < 60 * options.minutes, itertools.count(options.every / 2, options.every)
+        lambda after: after < 60 * options.minutes, itertools.count((options.every + SAVE_EVERY) / 2, options.every)
     )
     for number, after in enumerate(moments):
         await asyncio.sleep(max(0.0, begun + after - time.time()))

@@ -262,7 +262,7 @@ def test_a_pod_gets_no_token_unless_its_template_asks_for_one():
 
 def test_lost_nodes_are_given_up_after_seconds_unless_the_template_says_otherwise():
     plain = pod_manifest(job(), Role.WORKER, 0, 1, "")["spec"]["tolerations"]
-    assert {one["tolerationSeconds"] for one in plain} == {5}
+    assert {one["tolerationSeconds"] for one in plain} == {3}
     asked = template()
     asked["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unreachable", "operator": "Exists"}]
     own = pod_manifest(job(worker_={"template": asked}), Role.WORKER, 0, 1, "")["spec"]["tolerations"]

@@ -12,7 +12,7 @@ from paddlejob.plan import names
 from paddlejob.plan.objects import environment, network
 from paddlejob.plan.objects.metadata import labels, metadata
 
-LOST_NODE_SECONDS = 5
+LOST_NODE_SECONDS = 3
 """The node controller has waited 40 s by default before it calls a node unreachable; the whole job stands still."""
 NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
