@@ -7,7 +7,6 @@ job of a single pod may train on alone, so there the clock decides as well.
 
 from __future__ import annotations
 
-from paddlejob.api.types import Mode
 from paddlejob.plan import times
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import NODE_LOST, NodeState, Pod
@@ -48,7 +47,7 @@ def _is_lost(s: Snapshot, pod: Pod) -> bool:
     if not needs_node(pod, s.now):
         return False
     state = _state(s, pod)
-    return state is NodeState.GONE or (state is NodeState.UNREACHABLE and s.job.mode is not Mode.SINGLE)
+    return state is NodeState.GONE or (state is NodeState.UNREACHABLE and len(s.slots) > 1)
 
 
 def _given_up(pod: Pod) -> bool:
