@@ -4,8 +4,9 @@ python -m bench.goodput [--engine embedded|cluster] [--minutes 6] [--every 60] [
 
 A collective Paddle program trains at a fixed pace and saves a checkpoint every 5 s. Faults come in turn: `kill` sends
 SIGKILL to a worker, `delete` removes a pod by force, `freeze` sends SIGSTOP to a worker (and needs stallSeconds), and
-`node` kills a node of the cluster. Prints the steps kept, and where the time of each recovery went. The cluster is
-testbed/ and needs root.
+`node` kills a node of the cluster. Prints the steps kept, and where the time of each recovery went. The goal holds for
+kill and delete: a hang is noticed after stallSeconds, and a dead node after the node controller's grace period. The
+cluster is testbed/ and needs root.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bench.recovery.embedded import Embedded
 from bench.recovery.timeline import STAGES, Fault, Mark, durations, highest_step, read_marks, stages
 
 GOAL = 88.0
+GOAL_KINDS = {"kill", "delete"}
 PACE = 0.1
 SAVE_EVERY = 5.0
 WORKERS = 2
@@ -112,11 +114,11 @@ def report(engine: Engine, faults: list[Fault], marks: dict[str, list[Mark]], be
         print(f"{what:49}" + "".join(cells) + (f"{statistics.median(known):8.2f}" if known else ""))
     totals = [sum(took.values()) for _, took in rows]
     print(f"{'in all':49}" + "".join(f"{total:8.2f}" for total in totals))
-    print(
-        f"\nsteps: {gained[DISTURBED]} under faults, {gained[STEADY]} undisturbed; kept {kept:.1f} % (goal: {GOAL:g} %)"
-    )
+    judged = {fault.kind for fault in faults} <= GOAL_KINDS
+    goal = f" (goal: {GOAL:g} %)" if judged else ""
+    print(f"\nsteps: {gained[DISTURBED]} under faults, {gained[STEADY]} undisturbed; kept {kept:.1f} %{goal}")
     print(f"{DISTURBED}: {engine.status(DISTURBED)}")
-    return 0 if kept >= GOAL else 1
+    return 0 if kept >= GOAL or not judged else 1
 
 
 def arguments() -> argparse.Namespace:
