@@ -175,6 +175,17 @@ async def test_disruptions(stage: OperatorStage, condition: str, reason: str):
     await stage.until(phase="Running", disruptions=1, restarts=0)
 
 
+async def test_an_eviction_for_its_own_usage_is_a_failure_with_the_remedy(stage: OperatorStage):
+    await stage.submit(backoffLimit=1)
+    await stage.until(phase="Running")
+    used = "Container paddle was using 9Gi, request is 4Gi, has larger consumption of memory. "
+    message = f"The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. {used}"
+    await stage.kubelet.fail("story-worker-1", "Evicted", message, "TerminationByKubelet")
+    recorded = await events(stage, "UsageExceeded")
+    assert "resources.requests.memory" in recorded[0]["message"] and "9Gi" in recorded[0]["message"]
+    await stage.until(phase="Running", disruptions=0, restarts=1)
+
+
 async def test_a_deletion_by_someone_else_is_a_disruption(stage: OperatorStage, installed: ControlPlane):
     await stage.submit(ps=1, backoffLimit=0)
     await stage.until(phase="Running")

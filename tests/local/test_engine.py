@@ -69,6 +69,23 @@ async def test_a_deleted_program_has_its_grace_to_end_in(tmp_path: Path):
         await until(logged, {"log": "ready\nsaved\n"})
 
 
+async def test_a_peer_that_ignores_sigterm_does_not_delay_the_restart_after_a_worker_died(tmp_path: Path):
+    """With its whole grace period of 30 s it would have come to its last line."""
+    script = (
+        f"test -e {tmp_path}/again && sleep 300; if test $PADDLE_TRAINER_ID = 0; then trap '' TERM; echo ready; "
+        f"for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1; done; echo survived; sleep 300; fi; "
+        f"sleep 0.5; touch {tmp_path}/again; exit 1"
+    )
+    async with LocalEngine(Store(tmp_path / "state")) as engine:
+        key = await engine.submit(document("job", workers=2, worker_=program(script)))
+
+        async def status() -> dict[str, Any]:
+            return engine.status(key).model_dump(mode="json")
+
+        await until(status, {"phase": "Running", "attempt": 2, "restarts": 1})
+        assert engine.store.folder(key).log(1, "job-worker-0").read_text() == "ready\n"
+
+
 async def test_servers_that_the_policy_keeps_are_stopped_when_the_job_completes(tmp_path: Path):
     serves, works = program("sleep 300"), program("true")
     serves["template"]["spec"]["terminationGracePeriodSeconds"] = 1

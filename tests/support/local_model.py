@@ -22,7 +22,7 @@ class LocalModel(Model):
 
     def world(self) -> World:
         group = PodGroup(self.key[1], "", owned=False, phase="Running")
-        return replace(super().world(), pod_groups=(group,), stop_when_finished=True)
+        return replace(super().world(), pod_groups=(group,), stop_when_finished=True, one_machine=True)
 
     def _delete_pod(self, name: str, uid: str, force: bool) -> None:
         pod = self.pods.get(name)

@@ -46,6 +46,8 @@ class Model:
         self.groups: dict[str, PodGroup] = {}
         self.events: list[RecordEvent] = []
         self.done: list[Action] = []
+        self.graces: dict[str, int | None] = {}
+        """The grace period with which each pod was last deleted; None for its own."""
         self.rejects: dict[str, Rejected] = {}
         self.gang_scheduler = True
         self.logs: LogReading | None = None
@@ -93,8 +95,9 @@ class Model:
         match action:
             case Create(kind, name, manifest):
                 self._create(kind, name, manifest)
-            case Delete(Kind.POD, name, uid, _, force):
+            case Delete(Kind.POD, name, uid, _, force, grace):
                 self._delete_pod(name, uid, force)
+                self.graces[name] = grace
             case Delete(Kind.ENVIRONMENT, name):
                 self.environments.pop(int(name.rsplit("-", 1)[-1]), None)
             case Delete(Kind.SERVICE, name):

@@ -164,7 +164,10 @@ class Spec(Model):
         "all pods are deleted and created again after a growing delay. Defaults to 600.",
     )
     backoffLimit: int | None = Field(
-        None, ge=0, description="The number of restarts after the program failed. Defaults to 3."
+        None,
+        ge=0,
+        description="The number of restarts after the program failed without getting further than before; where the "
+        "log shows no step, after any failure. Defaults to 3.",
     )
     stallSeconds: int | None = Field(
         None,
@@ -304,12 +307,15 @@ class Status(Model):
     completionTime: str = Field("", description="When the job ended.")
     attempt: int = Field(0, description="The current attempt. Every restart of the job begins a new one.")
     publishedAttempt: int = Field(0, description="The last attempt whose environment was published to its pods.")
-    restarts: int = Field(0, description="Restarts after the program failed; counted against backoffLimit.")
+    restarts: int = Field(0, description="Restarts after the program failed, in all.")
     disruptions: int = Field(
         0, description="Restarts after an eviction, a lost node or the deletion of a pod; not limited."
     )
     failuresWithoutProgress: int = Field(
         0, description="Failures since the highest step last rose; without steps, all failures."
+    )
+    restartsWithoutProgress: int = Field(
+        0, description="Restarts in a row after attempts without progress; the delay before the next grows with them."
     )
     startupTimeouts: int = Field(
         0, description="Restarts because a pod did not start within startupDeadlineSeconds; not limited."
@@ -326,6 +332,7 @@ class Status(Model):
     avoidedNodes: tuple[str, ...] = Field(
         (), description="Nodes that the next attempts avoid, because this job failed there repeatedly."
     )
+    suspectNodes: tuple[str, ...] = Field((), description="Nodes on which pods of this job failed alone, once.")
     lastResizeTime: str = Field("", description="When the number of workers of an elastic job last changed by itself.")
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")

@@ -121,6 +121,7 @@ def _world(job: PaddleJob, objects: JobObjects) -> World:
         services=dict.fromkeys(objects.services, ""),
         pod_groups=(PodGroup(job.name, "", owned=False, phase="Running"),),
         stop_when_finished=True,
+        one_machine=True,
     )
 
 

@@ -8,8 +8,9 @@ from paddlejob import contract
 from paddlejob.api.template import training_container
 from paddlejob.kube.resource import Object
 from paddlejob.plan import PodPhase
+from paddlejob.plan.diagnosis import evictions
 from paddlejob.plan.times import parse
-from paddlejob.plan.world import UNSCHEDULABLE
+from paddlejob.plan.world import NODE_LOST, UNSCHEDULABLE
 
 STATUS_UNKNOWN = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container that existed before its node restarted; how it ended is not known."""
@@ -19,8 +20,8 @@ DISRUPTION_REASONS = {
     "TerminationByKubelet": "Evicted",
     "EvictionByEvictionAPI": "Evicted",
     "PreemptionByScheduler": "Preempted",
-    "DeletionByTaintManager": "NodeLost",
-    "DeletionByPodGC": "NodeLost",
+    "DeletionByTaintManager": NODE_LOST,
+    "DeletionByPodGC": NODE_LOST,
 }
 
 
@@ -39,6 +40,8 @@ def container_status(pod: Object, environment: str) -> ContainerStatus:
     """The training container's status; it waits at the start barrier if only the ConfigMap `environment` is missing."""
     status: Object = pod.get("status") or {}
     state = _training_state(pod, status)
+    if _evicted_for_usage(pod, status):
+        return ContainerStatus(PodPhase.FAILED, reason=evictions.REASON, message=status["message"])
     if condition := _condition(status, "DisruptionTarget"):
         return _disrupted(condition, status, state)
     if status.get("reason") in ("Evicted", "NodeLost", "Preempting"):
@@ -51,6 +54,12 @@ def container_status(pod: Object, environment: str) -> ContainerStatus:
     if _ended_since(state, _deletion_requested(pod["metadata"])):
         return replace(found, phase=PodPhase.FAILED)
     return found
+
+
+def _evicted_for_usage(pod: Object, status: Object) -> bool:
+    """Whether the kubelet evicted the pod for what it used itself; such an eviction is a failure."""
+    evicted = status.get("phase") == "Failed" and status.get("reason") == evictions.REASON
+    return evicted and evictions.is_self_inflicted(status.get("message", ""), training_container_of(pod))
 
 
 def _disrupted(condition: Object, status: Object, state: Object) -> ContainerStatus:

@@ -31,7 +31,7 @@ from paddlejob.plan import (
     Wake,
     World,
 )
-from paddlejob.plan.diagnosis.overdue import is_overdue
+from paddlejob.plan.diagnosis.overdue import needs_node
 from paddlejob.plan.diagnosis.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
 from paddlejob.plan.world import LogReading
 
@@ -89,7 +89,7 @@ class KubeBackend:
             pod_groups=tuple({one.value.name: replace(one.value, owned=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not informers.pod_groups.absent,
             logs=self._readings.get(uid),
-            healthy_nodes=await self._nodes.healthy(pod.node for pod in pods if pod.node and is_overdue(pod, now)),
+            nodes=await self._nodes.states(pod.node for pod in pods if pod.node and needs_node(pod, now)),
         )
         return View(job, world)
 

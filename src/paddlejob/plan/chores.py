@@ -38,7 +38,7 @@ def _force_overdue(s: Snapshot) -> list[Action]:
     return [
         Delete(Kind.POD, pod.name, pod.uid, "its node does not respond", force=True)
         for pod in s.world.pods
-        if overdue.is_overdue(pod, s.now) and not overdue.still_runs(s, pod)
+        if overdue.must_be_forced(s, pod)
     ]
 
 

@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import times
+from paddlejob.plan import backoff, times
 from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
+from paddlejob.plan.shutdown import nothing_to_save, short_grace
 from paddlejob.plan.snapshot import Snapshot
 
-FIRST_DELAY = 2.0
-LONGEST_DELAY = 300.0
-LASTED_WELL = 600.0
-"""An attempt that ran this many seconds does not belong to a series of failures."""
+
+def restart(s: Snapshot, cause: Cause, *, because: str, **changes: object) -> Plan:
+    """Rebuild after a failure or a disruption; the delay depends on the progress that was made."""
+    series = backoff.series(s)
+    delay, quick = backoff.delay(series), nothing_to_save(s)
+    return rebuild(s, cause, because=because, delay=delay, quick=quick, restartsWithoutProgress=series, **changes)
 
 
-def rebuild(s: Snapshot, cause: Cause, *, because: str, delay: float, **counters: int) -> Plan:
-    """Raise the attempt and delete the pods; new ones are created once these are gone and the delay is over."""
-    worker = s.status.role(Role.WORKER).model_copy(update={"finished": ""})
+def rebuild(s: Snapshot, cause: Cause, *, because: str, delay: float, quick: bool = False, **changes: object) -> Plan:
+    """Raise the attempt and delete the pods; new ones are created once these are gone and the delay is over.
+
+    `quick`: the pods have nothing to save, so they get little time to shut down.
+    """
     begins = s.now + delay
-    status = reported(
-        s,
-        Phase.RESTARTING,
-        cause.reason,
-        cause.message,
-        attempt=s.status.attempt + 1,
-        nextRestartTime=times.format(begins + 0.999) if delay else "",
-        replacements="",
-        worker=worker,
-        **counters,
-    )
-    return Plan(status, (*delete_pods(s, because), RecordEvent(cause.reason, cause.message, warning=True)), begins)
+    updates = {**next_attempt(s), "nextRestartTime": times.format_exact(begins) if delay else "", **changes}
+    status = reported(s, Phase.RESTARTING, cause.reason, cause.message, **updates)
+    deletes = delete_pods(s, because, quick=quick)
+    return Plan(status, (*deletes, RecordEvent(cause.reason, cause.message, warning=True)), begins)
 
 
-def delete_pods(s: Snapshot, because: str) -> list[Action]:
-    return [Delete(Kind.POD, pod.name, pod.uid, because) for pod in s.world.pods if not pod.deleting]
+def next_attempt(s: Snapshot) -> dict[str, object]:
+    """What changes in the status when an attempt ends, for whatever reason."""
+    progress = s.status.progress
+    return {
+        "attempt": s.status.attempt + 1,
+        "nextRestartTime": "",
+        "replacements": "",
+        "worker": s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
+        "progress": progress and progress.model_copy(update={"stepAtStart": progress.highestStep}),
+        "failuresWithoutProgress": 0 if backoff.gained_steps(s) else s.status.failuresWithoutProgress,
+    }
 
 
-def backoff(s: Snapshot, count: int) -> float:
-    """Seconds before rebuild number `count`: doubling, but short again after an attempt that lasted."""
-    running = s.status.condition(Phase.RUNNING)
-    if running and running.status == "True" and s.now - times.parse(running.lastTransitionTime) > LASTED_WELL:
-        return FIRST_DELAY
-    return times.exponential_delay(count, FIRST_DELAY, LONGEST_DELAY)
+def delete_pods(s: Snapshot, because: str, *, quick: bool = False) -> list[Action]:
+    return [
+        Delete(Kind.POD, pod.name, pod.uid, because, grace=short_grace(s.job, pod) if quick else None)
+        for pod in s.world.pods
+        if not pod.deleting
+    ]

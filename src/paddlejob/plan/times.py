@@ -13,6 +13,11 @@ def format(moment: float) -> str:
     return datetime.fromtimestamp(math.floor(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def format_exact(moment: float) -> str:
+    """With milliseconds, rounded up, for a time that must not come too early."""
+    return datetime.fromtimestamp(math.ceil(moment * 1000) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
 def parse(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 

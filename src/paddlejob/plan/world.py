@@ -10,6 +10,8 @@ from paddlejob.api.types import Role
 
 UNSCHEDULABLE = "Unschedulable"
 """The reason of a pod that fits on no node."""
+NODE_LOST = "NodeLost"
+"""The reason of a pod that Kubernetes gave up because its node does not respond."""
 
 
 class PodPhase(StrEnum):
@@ -69,6 +71,16 @@ class Pod:
     @property
     def ended(self) -> bool:
         return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+class NodeState(StrEnum):
+    READY = "Ready"
+    NOT_READY = "NotReady"
+    """Its kubelet responds and reports a problem."""
+    UNREACHABLE = "Unreachable"
+    """The node controller has heard nothing from its kubelet for its grace period."""
+    GONE = "Gone"
+    """Deleted, or tainted as out of service: nothing runs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +156,10 @@ class World:
     """Whether pods that remain after the job has completed must stop: on this machine nothing outlives its job."""
     rejections: tuple[Rejection, ...] = ()
     logs: LogReading | None = None
-    healthy_nodes: frozenset[str] = frozenset()
-    """Nodes that are known to respond. Only those of pods that should be gone already are looked at."""
+    nodes: Mapping[str, NodeState] = field(default_factory=dict)
+    """The state of nodes, as far as it is known. Only those of pods that should be gone are looked at."""
+    one_machine: bool = False
+    """Whether there is only one node, which cannot be avoided."""
 
     def rejection_of(self, name: str) -> Rejection | None:
         return next((one for one in self.rejections if one.name == name), None)

@@ -113,3 +113,18 @@ def test_why_shows_the_replica_that_failed_and_not_one_that_was_stopped_with_it(
 @pytest.mark.parametrize(("reason", "advice"), [("DeadlineExceeded", "change the job"), ("ProgramFailed", "pdj logs")])
 def test_advice_fits_the_reason(reason: str, advice: str):
     assert advice in explain(view("Failed", reason=reason, message="it ended")).next
+
+
+def test_the_page_of_a_job_says_which_failures_count_and_which_nodes_are_avoided():
+    assert "restarts 2 of 3" in job_page(view("Running", restarts=2))
+    page = job_page(
+        view(
+            "Running",
+            restarts=12,
+            failuresWithoutProgress=1,
+            progress={"highestStep": 4000},
+            avoidedNodes=["node-7", "node-9"],
+        )
+    )
+    assert "restarts 12 (1 of 3 without progress)" in page
+    assert "Avoids node-7, node-9" in page

@@ -23,6 +23,7 @@ from paddlejob.operator.informers import Informers
 from paddlejob.operator.metrics import Metrics
 from paddlejob.plan import Create, Delete, DeleteJob, DropFinalizer, Kind, Pod, PodPhase, RecordEvent, Stop, Wake, times
 from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.plan.world import NodeState
 from tests.support.builders import document, job
 from tests.support.scripted_api import Object, ScriptedApi, failure
 from tests.unit.kube.conftest import Serve, serve
@@ -149,6 +150,13 @@ async def test_only_a_forced_deletion_has_grace_0_and_every_one_names_the_uid(se
         assert asked.body["preconditions"] == {"uid": "u-1"}
         assert asked.body.get("gracePeriodSeconds") == (0 if force else None)
         assert await stage.pods() == (), "it was gone with the response"
+
+
+async def test_a_pod_that_has_nothing_to_save_is_deleted_with_the_grace_period_of_the_plan(serve: Serve) -> None:
+    async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
+        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", grace=2))
+        (asked,) = stage.api.written("DELETE")
+        assert asked.body["gracePeriodSeconds"] == 2
 
 
 async def test_a_terminating_pod_is_not_forgotten(serve: Serve) -> None:
@@ -428,24 +436,24 @@ def node(status: str, *taints: str) -> tuple[str, Object]:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "healthy"),
+    ("nodes", "state"),
     [
-        ([node("True")], {"node-1"}),
-        ([node("False")], set()),
-        ([node("Unknown")], set()),
-        ([node("True", "node.kubernetes.io/out-of-service")], set()),
-        ([node("True", "dedicated")], {"node-1"}),
-        ([], set()),
+        ([node("True")], NodeState.READY),
+        ([node("False")], NodeState.NOT_READY),
+        ([node("Unknown")], NodeState.UNREACHABLE),
+        ([node("True", "node.kubernetes.io/out-of-service")], NodeState.GONE),
+        ([node("True", "dedicated")], NodeState.READY),
+        ([], NodeState.GONE),
     ],
 )
 async def test_the_node_of_a_pod_that_should_be_gone_is_looked_at(
-    serve: Serve, nodes: list[tuple[str, Object]], healthy: set[str]
+    serve: Serve, nodes: list[tuple[str, Object]], state: NodeState
 ) -> None:
     overdue = stored_pod(deletionTimestamp=times.format(time.time() - 60))
     async with staged(serve, stored_job(), overdue, *nodes) as stage:
         view = await stage.backend.observe(KEY)
         assert view is not None
-        assert view.world.healthy_nodes == healthy
+        assert view.world.nodes == {"node-1": state}
 
 
 async def test_without_permission_to_read_nodes_the_clock_decides_and_the_log_says_so_once(
@@ -457,16 +465,25 @@ async def test_without_permission_to_read_nodes_the_clock_decides_and_the_log_sa
         stage.api.answers["GET", "nodes/node-1"] = failure(403, "Forbidden", "nodes is forbidden")
         for _ in range(3):
             view = await stage.backend.observe(KEY)
-            assert view is not None and view.world.healthy_nodes == frozenset()
+            assert view is not None and view.world.nodes == {}
         assert caplog.text.count("without checking the node") == 1
         stage.api.answers["GET", "nodes/node-1"] = failure(500, "InternalError")
         view = await stage.backend.observe(KEY)
-        assert view is not None and view.world.healthy_nodes == {"node-1"}, "no error is a reason for force"
+        assert view is not None and view.world.nodes == {"node-1": NodeState.READY}, "no error is a reason for force"
 
 
 async def test_nodes_of_pods_that_end_in_time_are_not_read(serve: Serve) -> None:
     ending = stored_pod(deletionTimestamp=times.format(time.time() + 30))
     async with staged(serve, stored_job(), ending, node("True")) as stage:
         view = await stage.backend.observe(KEY)
-        assert view is not None and view.world.healthy_nodes == frozenset()
+        assert view is not None and view.world.nodes == {}
         assert [pod.phase for pod in view.world.pods] == [PodPhase.PENDING]
+
+
+async def test_the_node_of_a_pod_that_kubernetes_gave_up_is_read_at_once(serve: Serve) -> None:
+    lost = stored_pod(deletionTimestamp=times.format(time.time() + 30))
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+    lost[1]["status"]["conditions"] = [condition]
+    async with staged(serve, stored_job(), lost, node("Unknown")) as stage:
+        view = await stage.backend.observe(KEY)
+        assert view is not None and view.world.nodes == {"node-1": NodeState.UNREACHABLE}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Role
+from paddlejob.api.types import PaddleJob, Role
 from paddlejob.cli.output.humanize import age, run_time
 from paddlejob.cli.output.progress import progress_page, summary
 from paddlejob.cli.targets.target import JobView, LastOutput, PodView
@@ -45,16 +45,27 @@ def pod_table(pods: list[PodView]) -> str:
     return columns([*header, "LOG"], [[*row, pod.log] for pod, row in zip(shown, rows, strict=True)])
 
 
+def _restarts(job: PaddleJob) -> str:
+    """Where steps are known, backoffLimit counts only the failures since the job last came further."""
+    status, limit = job.status, job.spec.backoff_limit
+    known = status.progress is not None and status.progress.highestStep is not None
+    if not known or status.failuresWithoutProgress == status.restarts:
+        return f"restarts {status.restarts} of {limit}"
+    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} without progress)"
+
+
 def job_page(view: JobView, output: LastOutput | None = None) -> str:
     """A job, its progress and its replicas, which last wrote this output."""
     job = view.job
     status = job.status
     lines = [
         f"{job.name}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
-        f"restarts {status.restarts} of {job.spec.backoff_limit}, disruptions {status.disruptions}"
+        f"{_restarts(job)}, disruptions {status.disruptions}"
     ]
     if view.note or status.message:
         lines.append(view.note or f"{status.reason}: {status.message}")
     lines += progress_page(job, output)
+    if status.avoidedNodes:
+        lines.append(f"Avoids {', '.join(status.avoidedNodes)}, where this job failed repeatedly.")
     notes = [pod.note for pod in view.pods if pod.note]
     return "\n".join([*lines, *notes, "", pod_table(view.pods)]) if view.pods else "\n".join(lines)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from paddlejob.api.types import Role
 from paddlejob.plan import names
-from paddlejob.plan.diagnosis import permanent
+from paddlejob.plan.diagnosis import evictions, permanent
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
@@ -69,9 +69,9 @@ def failure(s: Snapshot) -> Cause | None:
 
 
 def _by_relevance(pod: Pod) -> tuple[bool, bool, int, int]:
-    """Out of memory sorts first, then pods with output; exit status 250 of a collective peer echoes another failure."""
+    """Out of memory and evictions sort first, then pods with output; exit status 250 echoes the failure of a peer."""
     return (
-        pod.reason != "OOMKilled",
+        pod.reason not in ("OOMKilled", evictions.REASON),
         pod.exit_code in (250, 247) or not pod.message,
         pod.role is Role.PS,
         pod.index,
@@ -85,6 +85,10 @@ def _failed(pod: Pod) -> Cause:
             f"{pod.role}, or use a smaller batch"
         )
         return Cause("OutOfMemory", message + _quoted(pod.message))
+    if pod.reason == evictions.REASON:
+        remedy = evictions.remedy(pod.message)
+        reported = pod.message.strip().removesuffix(".")[:START_LIMIT]
+        return Cause("UsageExceeded", f"{pod.name} was evicted for what it used; {remedy}: {reported}")
     if pod.reason == permanent.INVALID_TEMPLATE:
         return Cause(pod.reason, f"{pod.name} cannot start: {pod.message[:START_LIMIT]}")
     if pod.reason == permanent.HOOK_FAILED:

@@ -12,7 +12,8 @@ from paddlejob.plan import names
 from paddlejob.plan.objects import environment, network
 from paddlejob.plan.objects.metadata import labels, metadata
 
-LOST_NODE_SECONDS = 60
+LOST_NODE_SECONDS = 3
+"""The node controller has waited 40 s by default before it calls a node unreachable; the whole job stands still."""
 NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 Manifest = dict[str, Any]
@@ -42,6 +43,7 @@ def pod_manifest(
     _add_environment(trainer, job, role, index, attempt)
     if job.spec.intranet is Intranet.HOST:
         _use_host_network(spec, trainer, job, role, index, attempt)
+    _avoid_nodes(spec, job.status.avoidedNodes)
     if group:
         spec["schedulerName"] = contract.VOLCANO_SCHEDULER
         annotations[contract.ANNOTATION_VOLCANO_GROUP] = group
@@ -78,6 +80,18 @@ def _tolerate_lost_nodes(spec: Manifest) -> None:
         for taint in NODE_TAINTS
         if taint not in covered and not covered & {None, ""}
     ]
+
+
+def _avoid_nodes(spec: Manifest, nodes: tuple[str, ...]) -> None:
+    """Preferred, not required: a job that fits nowhere else still runs."""
+    if not nodes:
+        return
+    affinity = spec["affinity"] = {**(spec.get("affinity") or {})}
+    given = affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {})}
+    name = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)}
+    avoid = {"weight": 100, "preference": {"matchExpressions": [name]}}
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    given[preferred] = [*(given.get(preferred) or []), avoid]
 
 
 def _use_host_network(

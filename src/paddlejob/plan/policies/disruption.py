@@ -5,7 +5,7 @@ from __future__ import annotations
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis import causes
 from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.rebuild import backoff, rebuild
+from paddlejob.plan.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 
 
@@ -16,4 +16,4 @@ def settle_disruption(s: Snapshot) -> Plan | None:
     count = s.status.disruptions + 1
     message = f"{found.message}; rebuilding the job (disruption {count}, not counted as a failure)"
     because = f"disruption {count}"
-    return rebuild(s, Cause(found.reason, message), because=because, delay=backoff(s, count), disruptions=count)
+    return restart(s, Cause(found.reason, message), because=because, disruptions=count)

@@ -1,12 +1,16 @@
-"""A program that failed is restarted with the whole job, until backoffLimit is reached or the failure is permanent."""
+"""A program that failed is restarted with the whole job, until backoffLimit is reached or the failure is permanent.
+
+Where steps are known, backoffLimit counts the failures since the job last came further; otherwise it counts all.
+"""
 
 from __future__ import annotations
 
-from paddlejob.plan.actions import Plan
-from paddlejob.plan.diagnosis import causes
+from paddlejob.plan import backoff
+from paddlejob.plan.actions import Plan, RecordEvent
+from paddlejob.plan.diagnosis import causes, suspects
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
-from paddlejob.plan.rebuild import backoff, rebuild
+from paddlejob.plan.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 
 
@@ -15,20 +19,57 @@ def settle_failure(s: Snapshot) -> Plan | None:
     return count_failure(s, found) if found else None
 
 
-def count_failure(s: Snapshot, found: Cause) -> Plan:
+def count_failure(s: Snapshot, cause: Cause) -> Plan:
     """Restart the job, or fail it if that cannot help or was tried often enough."""
-    if found.permanent:
-        return fail(s, found)
-    limit = s.job.spec.backoff_limit
-    if s.status.restarts >= limit:
-        return fail(s, _exhausted(s.status.restarts + 1, limit, found))
+    if cause.permanent:
+        return fail(s, cause)
+    counted, limit = _counted(s), s.job.spec.backoff_limit
+    if counted > limit:
+        return fail(s, _exhausted(s, counted, cause))
     count = s.status.restarts + 1
-    delay = backoff(s, count)
-    headline, newline, output = found.message.partition("\n")
-    message = f"{headline}; restart {count} of {limit} in {delay:.0f} s{newline}{output}"
-    return rebuild(s, Cause(found.reason, message), because=f"restart {count}", delay=delay, restarts=count)
+    headline, newline, output = cause.message.partition("\n")
+    message = f"{headline}; {_announced(s, count, counted)}{newline}{output}"
+    blamed = suspects.blame(s)
+    decided = restart(
+        s,
+        Cause(cause.reason, message),
+        because=f"restart {count}",
+        restarts=count,
+        failuresWithoutProgress=_without_progress(s),
+        suspectNodes=blamed.suspects,
+        avoidedNodes=blamed.avoided,
+    )
+    if not blamed.message:
+        return decided
+    event = RecordEvent("NodeAvoided", blamed.message, warning=True)
+    return Plan(decided.status, (*decided.actions, event), decided.wake_at)
 
 
-def _exhausted(failures: int, limit: int, cause: Cause) -> Cause:
-    often = f"{failures} times" if failures > 1 else "once"
-    return Cause("BackoffLimitExceeded", f"failed {often}, backoffLimit is {limit}: {cause.message}")
+def _without_progress(s: Snapshot) -> int:
+    """Failures since the highest step last rose, with this one."""
+    return 1 if backoff.gained_steps(s) else s.status.failuresWithoutProgress + 1
+
+
+def _counted(s: Snapshot) -> int:
+    """The failures that backoffLimit limits, with this one."""
+    return _without_progress(s) if backoff.steps_known(s) else s.status.restarts + 1
+
+
+def _announced(s: Snapshot, count: int, counted: int) -> str:
+    delay, limit = backoff.delay(backoff.series(s)), s.job.spec.backoff_limit
+    when = f"in {delay:.0f} s" if delay else "now"
+    if not backoff.steps_known(s) or counted == count:
+        return f"restart {count} of {limit} {when}"
+    return f"restart {count} {when}, {counted} of {limit} since {_furthest(s)}"
+
+
+def _exhausted(s: Snapshot, counted: int, cause: Cause) -> Cause:
+    often = f"{counted} times" if counted > 1 else "once"
+    since = f" since {_furthest(s)}" if backoff.steps_known(s) else ""
+    return Cause(
+        "BackoffLimitExceeded", f"failed {often}{since}, backoffLimit is {s.job.spec.backoff_limit}: {cause.message}"
+    )
+
+
+def _furthest(s: Snapshot) -> str:
+    return f"step {s.status.progress.highestStep if s.status.progress else 0} was reached"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Phase, Role
+from paddlejob.api.types import Phase
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.finish import leave_gang
-from paddlejob.plan.rebuild import delete_pods
+from paddlejob.plan.rebuild import delete_pods, next_attempt
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 
@@ -24,11 +24,11 @@ def hold_suspended(s: Snapshot) -> Plan | None:
         Phase.SUSPENDED,
         "Suspended",
         message,
-        # A job without a status may have pods already.
-        attempt=max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
-        startTime="",
-        nextRestartTime="",
-        replacements="",
-        worker=s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
+        **{
+            **next_attempt(s),
+            # A job without a status may have pods already.
+            "attempt": max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
+            "startTime": "",
+        },
     )
     return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", message)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.rebuild import backoff, rebuild
+from paddlejob.plan.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import PodPhase
 
@@ -26,4 +26,4 @@ def rebuild_foreign(s: Snapshot) -> Plan | None:
     )
     count = s.status.disruptions + 1
     cause = Cause("EnvironmentTaken", message)
-    return rebuild(s, cause, because="foreign environment", delay=backoff(s, count), disruptions=count)
+    return restart(s, cause, because="foreign environment", disruptions=count)

@@ -1,0 +1,46 @@
+"""How long a restart waits: not at all after an attempt that made progress, else twice as long as the one before.
+
+Steps decide where the log tells them. An attempt that went back to its checkpoint and came as far as before has made
+no progress, however long it ran. Where no step is known, an attempt that trained for a minute counts as progress.
+"""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Phase, Progress
+from paddlejob.plan import times
+from paddlejob.plan.snapshot import Snapshot
+
+FIRST_DELAY = 2.0
+LONGEST_DELAY = 300.0
+TRAINED = 60.0
+"""Seconds of training that count as progress where no step is known."""
+
+
+def steps_known(s: Snapshot) -> bool:
+    return s.status.progress is not None and s.status.progress.highestStep is not None
+
+
+def gained_steps(s: Snapshot) -> bool:
+    """Whether the current attempt came further than all before it."""
+    progress = s.status.progress or Progress()
+    if progress.highestStep is None:
+        return False
+    return progress.stepAtStart is None or progress.highestStep > progress.stepAtStart
+
+
+def made_progress(s: Snapshot) -> bool:
+    if steps_known(s):
+        return gained_steps(s)
+    running = s.status.condition(Phase.RUNNING)
+    began = times.parse(running.lastTransitionTime) if running and running.status == "True" else s.now
+    return s.now - began >= TRAINED
+
+
+def series(s: Snapshot) -> int:
+    """How many attempts in a row, with the current one, ended without progress."""
+    return 0 if made_progress(s) else s.status.restartsWithoutProgress + 1
+
+
+def delay(series: int) -> float:
+    """Seconds before the restart that follows such a series."""
+    return times.exponential_delay(series, FIRST_DELAY, LONGEST_DELAY) if series else 0.0
