@@ -27,6 +27,7 @@ from paddlejob.plan import (
     Wake,
     World,
 )
+from paddlejob.plan.world import LogReading
 from tests.support.builders import NOON, job
 
 
@@ -47,6 +48,7 @@ class Model:
         self.done: list[Action] = []
         self.rejects: dict[str, Rejected] = {}
         self.gang_scheduler = True
+        self.logs: LogReading | None = None
         self.crash_after: int | None = None
         self.crashes = 0
         self.kubelet_runs = True
@@ -76,6 +78,7 @@ class Model:
             services=dict.fromkeys(self.services, ""),
             pod_groups=tuple(self.groups.values()),
             gang_scheduler=self.gang_scheduler,
+            logs=self.logs,
         )
 
     async def report(self, job: PaddleJob, status: Status) -> None:
