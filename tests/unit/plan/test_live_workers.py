@@ -103,6 +103,17 @@ async def test_a_dead_server_rebuilds_the_job(lose):
     assert replaced(model, before) == sorted(before)
 
 
+async def test_a_server_that_fails_while_a_worker_joins_is_a_failure_of_the_server():
+    model = await training()
+    evict(model, "mnist-worker-1")
+    await model.step()
+    del model.pods["mnist-worker-1"]
+    model.end("mnist-ps-0", 1)
+    await model.step()
+    assert (model.status.attempt, model.status.restarts, model.status.disruptions) == (2, 1, 1)
+    assert "mnist-ps-0" in model.status.message
+
+
 async def test_the_limit_of_failures_ends_the_job_and_hundreds_of_disruptions_do_not():
     model = await training(backoffLimit=1)
     for _ in range(150):

@@ -145,7 +145,8 @@ def _work(network: Network, options: argparse.Namespace) -> None:
             executor.run(paddle.static.default_startup_program())
             fleet.init_worker()
         trainer = Trainer(network, executor, shard, options, store)
-        trainer.start(saved)
+        # The servers hold the newest parameters: to load a checkpoint would undo what the others have learned since.
+        trainer.start(saved, joins=os.getenv("PADDLEJOB_JOINS") == "1")
         for epoch in range(saved.epoch if saved else 0, options.epochs):
             trainer.train(epoch + 1)
         fleet.barrier_worker()
@@ -181,16 +182,19 @@ class Trainer:
         self.samples = self.data.get_memory_data_size()
         self.untrained = self.score = Score(float("nan"), float("nan"))
 
-    def start(self, saved: Checkpoint | None) -> None:
-        """Resume from a checkpoint, or evaluate the untrained model."""
+    def start(self, saved: Checkpoint | None, joins: bool) -> None:
+        """Resume from a checkpoint, or evaluate the untrained model. One that joins takes the model as it is."""
         if saved:
-            with quiet():
-                fleet.load_model(Store.name(saved.epoch), mode=0)
             self.untrained, self.score = saved.untrained, saved.score
-            log(f"worker {self.rank} resumes after epoch {saved.epoch} of {self.epochs}")
         elif self.first:
             self.untrained = self.score = self.evaluate()
-            log(f"untrained loss={self.score.loss:.4f} auc={self.score.auc:.4f}")
+            log(f"{'joins' if joins else 'untrained'} loss={self.score.loss:.4f} auc={self.score.auc:.4f}")
+        if joins:
+            log(f"worker {self.rank} joins after epoch {saved.epoch if saved else 0} of {self.epochs}")
+        elif saved:
+            with quiet():
+                fleet.load_model(Store.name(saved.epoch), mode=0)
+            log(f"worker {self.rank} resumes after epoch {saved.epoch} of {self.epochs}")
         log(f"worker {self.rank} of {fleet.worker_num()} trains on {self.samples:,} samples")
         fleet.barrier_worker()
 

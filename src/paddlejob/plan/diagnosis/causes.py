@@ -28,7 +28,8 @@ def disruption(s: Snapshot) -> Cause | None:
     for pod in _unfinished(s):
         if found := disruption_of(s, pod):
             return found
-    return lost(s, s.missing[0]) if s.published and s.missing else None
+    gone = [slot for slot in s.missing if slot not in s.joining]
+    return lost(s, gone[0]) if s.published and gone else None
 
 
 def disruption_of(s: Snapshot, pod: Pod) -> Cause | None:

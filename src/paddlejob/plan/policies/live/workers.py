@@ -54,8 +54,13 @@ def _fail(s: Snapshot, found: list[Loss]) -> Plan | None:
     failures = [loss.cause for loss in found if loss.counter == FAILURES]
     if ended := next((cause for cause in failures if cause.permanent), None):
         return fail(s, ended)
-    count, limit = s.status.restarts + len(failures), s.job.spec.backoff_limit
+    count, limit = _counted(s, len(failures)), s.job.spec.backoff_limit
     if not failures or count <= limit:
         return None
     often = f"{count} times" if count > 1 else "once"
     return fail(s, Cause("BackoffLimitExceeded", f"failed {often}, backoffLimit is {limit}: {failures[0].message}"))
+
+
+def _counted(s: Snapshot, failures: int) -> int:
+    """The failures that backoffLimit limits, with these. Each pod counts: there is no attempt that ends with it."""
+    return s.status.restarts + failures
