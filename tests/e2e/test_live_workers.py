@@ -14,7 +14,7 @@ from tests.e2e.test_failures import KILL
 from tests.support.on_cluster import QUICK, Job, Object, eventually
 
 IMAGE = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
-EPOCHS = 150
+EPOCHS = 90
 SPREAD = {
     "topologySpreadConstraints": [
         {
@@ -27,9 +27,9 @@ SPREAD = {
 }
 
 
-def create(cluster: Cluster, namespace: str, name: str, server_node: str) -> Job:
+def create(cluster: Cluster, namespace: str, name: str, server_node: str, epoch_seconds: float = 0.0) -> Job:
     """Two servers on one node, and three workers on three nodes."""
-    values = {"EPOCHS": EPOCHS, "SAMPLES": 2000, "OMP_NUM_THREADS": 1}
+    values = {"EPOCHS": EPOCHS, "SAMPLES": 1000, "OMP_NUM_THREADS": 1, "EPOCH_SECONDS": epoch_seconds}
     container = {
         "name": "paddle",
         "image": IMAGE,
@@ -87,7 +87,7 @@ def test_workers_are_killed_drained_added_and_removed_while_the_others_train(ope
     server_node = operator.nodes[0].name
     calm = create(operator, cluster_namespace, "calm", server_node)
     calm.until(phase="Completed", attempt=1)
-    job = create(operator, cluster_namespace, "lively", server_node)
+    job = create(operator, cluster_namespace, "lively", server_node, epoch_seconds=1.0)
     job.until(phase="Running", worker_ready="3/3", ps_ready="2/2")
     workers = Workers(job)
     eventually("all train", lambda: all(workers.epochs(index) >= 2 for index in range(3)))

@@ -16,11 +16,12 @@ pytestmark = pytest.mark.xdist_group("training")
 
 IMAGE = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
 LONG = 240.0
-EPOCHS = 30
+EPOCHS = 70
 
 
-def live_job(pdj: Pdj, name: str, **spec: object) -> str:
-    pdj.environment |= {"EPOCHS": str(EPOCHS), "SAMPLES": "2000", "OMP_NUM_THREADS": "1"}
+def live_job(pdj: Pdj, name: str, epoch_seconds: float = 0.0, **spec: object) -> str:
+    pdj.environment |= {"EPOCHS": str(EPOCHS), "SAMPLES": "1000", "OMP_NUM_THREADS": "1"}
+    pdj.environment["EPOCH_SECONDS"] = str(epoch_seconds)
     return pdj.write(name, ps=1, workers=3, elastic=1, withGloo=0, container={"image": IMAGE}, **spec)
 
 
@@ -48,7 +49,7 @@ def kill(pdj: Pdj, name: str, worker: int) -> None:
 def test_a_killed_worker_rejoins_others_are_added_and_removed_and_the_model_is_as_good(pdj: Pdj):
     calm = pdj("run", live_job(pdj, "calm"), timeout=LONG)
     assert calm.returncode == 0, calm.stdout + calm.stderr
-    running = pdj.start("run", live_job(pdj, "live"))
+    running = pdj.start("run", live_job(pdj, "live", epoch_seconds=0.5))
     wait(lambda: len(epochs(pdj, "live", 2)) >= 3, lambda: log(pdj, "live", 2), LONG)
     before = [len(epochs(pdj, "live", worker)) for worker in (0, 1)]
     kill(pdj, "live", 2)

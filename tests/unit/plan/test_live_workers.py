@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlejob.api.types import Phase
+from paddlejob.plan import Create
 from paddlejob.plan.world import LogReading
 from tests.support.builders import job
 from tests.support.model import Model
@@ -247,12 +248,14 @@ async def test_a_lost_node_that_holds_on_to_its_pod_does_not_delay_other_workers
     model.kubelet_runs = False
     evict(model, "mnist-worker-1")
     await model.step()
-    before = uids(model)
+    before, earlier = uids(model), len(model.done)
     vanish(model, "mnist-worker-2")
     for _ in range(4):
         await model.step()
         model.tick()
     assert replaced(model, before) == ["mnist-worker-2"], "worker 1 still has its old pod"
+    created = [one.name for one in model.done[earlier:] if isinstance(one, Create)]
+    assert created == ["mnist-worker-2"], "the name of the other is still taken"
 
 
 async def test_a_job_completes_when_the_replaced_worker_is_done_too():
@@ -298,6 +301,9 @@ async def test_a_worker_that_is_removed_and_added_again_gets_a_new_pod_and_no_di
     model.edit(**LIVE | {"workers": 2})
     await model.step()
     model.edit(**LIVE)
+    for _ in range(3):
+        await model.step()
+    assert uids(model)["mnist-worker-2"] == old, "it still ends"
     await model.settle()
     assert uids(model)["mnist-worker-2"] != old
     assert (model.status.attempt, model.status.disruptions) == (1, 0)

@@ -4,6 +4,7 @@ Environment (overridden by the command-line options of the same names):
     DATA_DIR    directory of files in Criteo's format (default: generate synthetic data)
     OUTPUT_DIR  directory for checkpoints, shared by servers and workers (default: save none)
     EPOCHS, SAMPLES (maximum per worker), BATCH_SIZE
+    EPOCH_SECONDS  the least time an epoch takes, to watch a short training (default: 0)
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output-dir", type=Path, default=os.getenv("OUTPUT_DIR") or None)
     parser.add_argument("--epochs", type=int, default=os.getenv("EPOCHS", "5"))
     parser.add_argument("--samples", type=int, default=os.getenv("SAMPLES", "0"))
+    parser.add_argument("--epoch-seconds", type=float, default=os.getenv("EPOCH_SECONDS", "0"))
     parser.add_argument("--batch-size", type=int, default=os.getenv("BATCH_SIZE", "128"))
     return parser.parse_args()
 
@@ -171,6 +173,7 @@ class Trainer:
         self.network = network
         self.executor = executor
         self.epochs = options.epochs
+        self.epoch_seconds = options.epoch_seconds
         self.store = store
         self.rank = fleet.worker_index()
         self.first = self.rank == 0
@@ -203,6 +206,7 @@ class Trainer:
         with quiet():
             self.data.local_shuffle()
             self.executor.train_from_dataset(self.network.program, self.data)
+        time.sleep(max(0.0, started + self.epoch_seconds - time.monotonic()))
         speed = self.samples / (time.monotonic() - started)
         line = f"epoch {epoch}/{self.epochs} worker {self.rank} {speed:,.0f} samples/s"
         fleet.barrier_worker()
