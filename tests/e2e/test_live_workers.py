@@ -14,7 +14,7 @@ from tests.e2e.test_failures import KILL
 from tests.support.on_cluster import QUICK, Job, Object, eventually
 
 IMAGE = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
-EPOCHS = 90
+EPOCHS = 26
 SPREAD = {
     "topologySpreadConstraints": [
         {
@@ -29,7 +29,7 @@ SPREAD = {
 
 def create(cluster: Cluster, namespace: str, name: str, server_node: str, epoch_seconds: float = 0.0) -> Job:
     """Two servers on one node, and three workers on three nodes."""
-    values = {"EPOCHS": EPOCHS, "SAMPLES": 1000, "OMP_NUM_THREADS": 1, "EPOCH_SECONDS": epoch_seconds}
+    values = {"EPOCHS": EPOCHS, "SAMPLES": 10_000, "OMP_NUM_THREADS": 1, "EPOCH_SECONDS": epoch_seconds}
     container = {
         "name": "paddle",
         "image": IMAGE,
@@ -87,7 +87,7 @@ def test_workers_are_killed_drained_added_and_removed_while_the_others_train(ope
     server_node = operator.nodes[0].name
     calm = create(operator, cluster_namespace, "calm", server_node)
     calm.until(phase="Completed", attempt=1)
-    job = create(operator, cluster_namespace, "lively", server_node, epoch_seconds=1.0)
+    job = create(operator, cluster_namespace, "lively", server_node, epoch_seconds=5.0)
     job.until(phase="Running", worker_ready="3/3", ps_ready="2/2")
     workers = Workers(job)
     eventually("all train", lambda: all(workers.epochs(index) >= 2 for index in range(3)))
@@ -114,13 +114,16 @@ def test_workers_are_killed_drained_added_and_removed_while_the_others_train(ope
     job.kubectl("scale", "pdj", job.name, "--replicas=3")
     workers.train_while((0, 1, 2), "it leaves again", lambda: not workers.uid(3))
 
-    status = job.until(phase="Completed", attempt=1, restarts=1, disruptions=1)
-    assert status["worker"]["finished"] == "0-2"
+    eventually("the first worker is done", lambda: "final " in job.log(f"{job.name}-worker-0"))
+    job.until(attempt=1, restarts=1, disruptions=1)
     auc, untrained = job.final("auc")
     assert auc > untrained + 0.1
-    assert auc > calm.final("auc")[0] - 0.02, "as good as an undisturbed run"
+    assert auc > calm.final("auc")[0] - 0.03, "as good as an undisturbed run"
+    log = job.log(f"{job.name}-worker-0")
+    assert [int(one) for one in re.findall(r"^epoch (\d+)/", log, re.M)] == [*range(1, EPOCHS + 1)], "it never stopped"
     events = job.kubectl("get", "events")
     assert all(reason in events for reason in ("WorkerReplaced", "WorkersAdded", "WorkersRemoved"))
+    job.kubectl("delete", "pdj", job.name, calm.name)
 
 
 def _joined(job: Job, worker: int) -> bool:

@@ -39,4 +39,4 @@ def _message(s: Snapshot, losses: list[Loss], counters: dict[str, int]) -> str:
     if first.counter != FAILURES:
         what = "disruption" if first.counter == DISRUPTIONS else "time"
         counted = f"{what} {count}, not counted as a failure"
-    return f"{headline}; replacing its pod alone{others} ({counted}), the other workers keep training{newline}{output}"
+    return f"{headline}; replacing only its pod{others} ({counted}), the other workers keep training{newline}{output}"
