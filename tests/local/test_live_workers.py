@@ -70,7 +70,7 @@ def test_a_killed_worker_rejoins_others_are_added_and_removed_and_the_model_is_a
         assert epochs(pdj, "live", worker) == list(range(1, EPOCHS + 1)), "no epoch was repeated"
     assert len(epochs(pdj, "live", 3)) < EPOCHS, "it was removed"
     assert final_auc(pdj, "live") > final_auc(pdj, "calm") - 0.03
-    events = pdj("get", "live").stdout
+    events = pdj("why", "live").stdout
     assert "WorkerReplaced" in events
     assert "WorkersAdded" in events
 
