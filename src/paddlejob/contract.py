@@ -82,6 +82,11 @@ ENV_HOST_OPEN = "PADDLEJOB_HOST_OPEN"
 ENV_HOST_CLOSE = "PADDLEJOB_HOST_CLOSE"
 """Brackets around an IPv6 address, empty for IPv4; known once pods have addresses."""
 
+ENV_JOINS = "PADDLEJOB_JOINS"
+"""1 in a worker that joins while others train: it must neither initialize nor load the model."""
+KEEP_PARAMETERS = "TEST_MODE"
+"""Paddle's name for it: if 1, the first worker does not push its initial parameters to the servers."""
+
 ENV_UNBUFFERED = "PYTHONUNBUFFERED"
 """Without it, what a program prints appears in the log of its pod minutes later."""
 

@@ -153,6 +153,54 @@ async def scaling_down_to_a_worker_that_is_done_is_no_success_while_others_train
     await stage.until(phase="Completed", worker_finished="0")
 
 
+async def a_live_worker_that_fails_is_replaced_alone(stage: Stage) -> None:
+    await stage.submit(ps=1, workers=3, elastic=1, withGloo=0)
+    await stage.until(phase="Running", worker_ready="3/3")
+    before = await stage.pods()
+    await stage.exit("story-worker-2", 3, message="ValueError: no such column")
+    await stage.until(restarts=1, replacements="worker-2:1", worker_ready="3/3")
+    await stage.until(phase="Running", reason="Running", attempt=1, disruptions=0)
+    after = await stage.pods()
+    assert {name for name in before if before[name] != after[name]} == {"story-worker-2"}
+    seen = await stage.environment("story-worker-2")
+    assert (seen["PADDLE_TRAINER_ID"], seen["PADDLEJOB_JOINS"]) == ("2", "1")
+    assert seen["PADDLE_TRAINER_ENDPOINTS"].split(",")[2] == seen["PADDLE_CURRENT_ENDPOINT"]
+    assert (
+        seen["PADDLE_PSERVERS_IP_PORT_LIST"]
+        == (await stage.environment("story-worker-1"))["PADDLE_PSERVERS_IP_PORT_LIST"]
+    )
+    for index in range(3):
+        await stage.exit(f"story-worker-{index}", 0)
+    await stage.until(phase="Completed", attempt=1)
+
+
+async def a_dead_server_rebuilds_a_job_with_live_workers(stage: Stage) -> None:
+    await stage.submit(ps=1, workers=2, elastic=1, withGloo=0)
+    await stage.until(phase="Running")
+    before = await stage.pods()
+    await stage.exit("story-ps-0", 1)
+    await stage.until(phase="Running", restarts=1, attempt=2, worker_ready="2/2")
+    assert not set(before.values()) & set((await stage.pods()).values()), "every pod is new"
+
+
+async def live_workers_are_added_and_removed_while_the_others_train(stage: Stage) -> None:
+    await stage.submit(ps=1, workers=2, elastic=1, withGloo=0)
+    await stage.until(phase="Running", worker_ready="2/2")
+    before = await stage.pods()
+    await stage.change(workers=4)
+    await stage.until(phase="Running", worker_ready="4/4", attempt=1, restarts=0, disruptions=0)
+    assert before.items() <= (await stage.pods()).items()
+    seen = await stage.environment("story-worker-3")
+    assert seen["PADDLE_TRAINERS_NUM"] == "4"
+    await stage.change(workers=1)
+    await stage.until_gone("story-worker-1", "story-worker-2", "story-worker-3")
+    await stage.until(phase="Running", worker_ready="1/1", attempt=1, restarts=0, disruptions=0)
+    after = await stage.pods()
+    assert {name: before[name] for name in after} == after
+    await stage.exit("story-worker-0", 0)
+    await stage.until(phase="Completed", attempt=1)
+
+
 async def a_job_past_its_deadline_fails_and_nothing_of_it_runs(stage: Stage) -> None:
     await stage.submit(workers=1, activeDeadlineSeconds=4)
     await stage.until(phase="Running")
@@ -202,6 +250,9 @@ STORIES: tuple[Story, ...] = (
     suspending_removes_the_pods_and_resuming_starts_them_again,
     an_elastic_job_is_scaled_while_it_runs,
     scaling_down_to_a_worker_that_is_done_is_no_success_while_others_train,
+    a_live_worker_that_fails_is_replaced_alone,
+    a_dead_server_rebuilds_a_job_with_live_workers,
+    live_workers_are_added_and_removed_while_the_others_train,
     a_job_past_its_deadline_fails_and_nothing_of_it_runs,
     pods_stay_where_the_policy_is_never,
     pods_of_a_failed_job_go_where_the_policy_is_on_failure,

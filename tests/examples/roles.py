@@ -113,16 +113,10 @@ def stage(logs: Path, *program: str | Path, **extra: str) -> Iterator[Stage]:
         opened.close()
 
 
-def start_ps_job(on: Stage, servers: int = 2, workers: int = 2) -> tuple[list[Pod], list[Pod]]:
-    """Servers and workers with gloo on for the workers, as `withGloo: 1` says."""
+def start_ps_job(on: Stage, servers: int = 2, workers: int = 2, gloo: bool = True) -> tuple[list[Pod], list[Pod]]:
+    """Servers and workers, with gloo on for the workers unless `withGloo` is 0."""
     server_list, worker_list = on.endpoints(1, servers), on.endpoints(101, workers)
-    common = {
-        "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(server_list),
-        "PADDLE_WITH_GLOO": "1",
-        "PADDLE_GLOO_RENDEZVOUS": "3",
-        "PADDLE_GLOO_HTTP_ENDPOINT": f"{on.network}.1:{on.port + 18}",
-        "SYS_JOB_ID": on.run,
-    } | _workers(on, worker_list)
+    common = _servers(on, server_list, gloo) | _workers(on, worker_list)
     return (
         [on.start(f"ps-{index}", common | _pod(on, end, index, "PSERVER")) for index, end in enumerate(server_list)],
         [
@@ -130,6 +124,24 @@ def start_ps_job(on: Stage, servers: int = 2, workers: int = 2) -> tuple[list[Po
             for index, end in enumerate(worker_list)
         ],
     )
+
+
+def join_ps_job(on: Stage, name: str, index: int, servers: int, workers: int, **extra: str) -> Pod:
+    """A worker that starts while others train, or where another has trained; without gloo."""
+    worker_list = on.endpoints(101, workers)
+    common = _servers(on, on.endpoints(1, servers), gloo=False) | _workers(on, worker_list)
+    return on.start(name, common | _pod(on, worker_list[index], index, "TRAINER") | {"PADDLEJOB_JOINS": "1"} | extra)
+
+
+def _servers(on: Stage, endpoints: list[str], gloo: bool) -> dict[str, str]:
+    found = {"PADDLE_PSERVERS_IP_PORT_LIST": ",".join(endpoints), "SYS_JOB_ID": on.run}
+    if not gloo:
+        return found
+    return found | {
+        "PADDLE_WITH_GLOO": "1",
+        "PADDLE_GLOO_RENDEZVOUS": "3",
+        "PADDLE_GLOO_HTTP_ENDPOINT": f"{on.network}.1:{on.port + 18}",
+    }
 
 
 def start_collective_job(on: Stage, workers: int = 2, own: Sequence[Mapping[str, str]] = ()) -> list[Pod]:

@@ -110,15 +110,19 @@ class Kubelet:
             return
         wanted = pod["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
         if wanted in environments:
-            await self.write(name, {"phase": "Running", **_state(pod, {"running": {}})})
+            await self.write(name, {"phase": "Running", **self._address(status), **_state(pod, {"running": {}})})
         elif not status.get("podIP"):
             message = f'configmap "{wanted}" not found'
             waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
-            number = next(self._addresses)
-            address = f"10.9.{number // 250}.{number % 250 + 1}"
-            await self.write(
-                name, {"phase": "Pending", "podIP": address, "podIPs": [{"ip": address}], **_state(pod, waiting)}
-            )
+            await self.write(name, {"phase": "Pending", **self._address(status), **_state(pod, waiting)})
+
+    def _address(self, status: Object) -> Object:
+        """A pod that joins a running attempt starts as soon as it has an address."""
+        if status.get("podIP"):
+            return {}
+        number = next(self._addresses)
+        address = f"10.9.{number // 250}.{number % 250 + 1}"
+        return {"podIP": address, "podIPs": [{"ip": address}]}
 
 
 def _state(pod: Object, state: Object) -> Object:

@@ -144,7 +144,8 @@ class Spec(Model):
         0,
         ge=0,
         description="If 1 or more, workers can be scaled while the job runs. The job then restarts from its "
-        "checkpoint.",
+        "checkpoint. With parameter servers and withGloo 0 it does not: workers join and leave while the others "
+        "train, and a worker that fails or is lost is replaced alone.",
     )
     schedulingPolicy: SchedulingPolicy | None = Field(
         None, description="Gang scheduling with Volcano: all pods start together, or none of them."
@@ -218,6 +219,11 @@ class Spec(Model):
         if self.worker and max(self.worker.replicas, self.worker.limits or 1) > 1:
             return Mode.COLLECTIVE
         return Mode.SINGLE
+
+    @property
+    def live_workers(self) -> bool:
+        """Whether single workers are replaced, added and removed while the others train."""
+        return self.mode is Mode.PS and self.withGloo == 0 and self.elastic >= 1
 
     @property
     def slots(self) -> list[Slot]:
@@ -321,7 +327,9 @@ class Status(Model):
         0, description="Restarts because a pod did not start within startupDeadlineSeconds; not limited."
     )
     replacements: str = Field(
-        "", description="Pods of this attempt that were replaced before it started, and how often: worker-3:2."
+        "",
+        description="Pods of this attempt that were replaced alone, and how often: worker-3:2. A + behind the number "
+        "marks a worker whose pod is being created.",
     )
     progress: Progress | None = Field(None, description="How far training is, read from the log of worker 0.")
     goodput: int | None = Field(

@@ -14,7 +14,8 @@ from paddlejob.plan.policies.startup.missing_pods import missing_services
 from paddlejob.plan.snapshot import Snapshot
 
 ROUTINE_REASONS = {
-    "Created", "Resumed", "PodsNotReady", "WaitingForPodGroup", "WaitingForOldPods", "Starting", "Running"
+    "Created", "Resumed", "PodsNotReady", "WaitingForPodGroup", "WaitingForOldPods", "Starting", "Running",
+    "WorkerJoining",
 }  # fmt: skip
 
 

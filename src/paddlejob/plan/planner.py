@@ -12,6 +12,7 @@ from paddlejob.plan.policies.disruption import settle_disruption
 from paddlejob.plan.policies.failure import settle_failure
 from paddlejob.plan.policies.finished import tidy_finished
 from paddlejob.plan.policies.incomplete import fail_incomplete
+from paddlejob.plan.policies.live.workers import keep_live_workers
 from paddlejob.plan.policies.oversized import fail_oversized
 from paddlejob.plan.policies.stalled import restart_stalled
 from paddlejob.plan.policies.startup.foreign_environment import rebuild_foreign
@@ -49,6 +50,7 @@ def _decide(s: Snapshot) -> Plan:
         or fail_overdue(s)
         or rebuild_changed(s)
         or replace_rejected(s)
+        or keep_live_workers(s)
         or settle_disruption(s)
         or settle_failure(s)
         or restart_stalled(s)

@@ -43,6 +43,11 @@ class Snapshot:
         return replacements.parse(self.status.replacements)
 
     @cached_property
+    def joining(self) -> frozenset[Slot]:
+        """Replicas that join the running attempt and whose pods were not seen yet."""
+        return replacements.parse_joining(self.status.replacements)
+
+    @cached_property
     def slots(self) -> list[Slot]:
         return self.job.spec.slots
 
@@ -79,6 +84,11 @@ class Snapshot:
     def published(self) -> bool:
         """Whether the pods of the current attempt were given their environment."""
         return 0 < self.status.attempt == self.status.publishedAttempt
+
+    @property
+    def has_live_workers(self) -> bool:
+        """Whether workers can join now: the pods of the attempt have their environment, and new ones will get it."""
+        return self.job.spec.live_workers and self.published and self.status.attempt in self.world.environments
 
     @property
     def waiting_phase(self) -> Phase:

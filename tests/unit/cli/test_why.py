@@ -55,6 +55,11 @@ def test_the_remedy_of_a_note_is_the_next_step_and_is_not_repeated() -> None:
     ]
 
 
+def test_the_output_of_a_worker_that_is_replaced_alone_follows_the_state_of_the_job() -> None:
+    text = str(explain(view("Running", reason="WorkerReplaced", message=f"worker 2 failed\n{OUTPUT}", restarts=1)))
+    assert text.splitlines()[:2] == ["mnist is running: worker 2 failed, for 0s, 1 restart.", OUTPUT]
+
+
 def test_the_output_of_the_program_is_printed_once(pdj: Pdj) -> None:
     program = f"import sys; print('{OUTPUT}', file=sys.stderr); sys.exit(3)"
     pdj("run", pdj.write(command=["python", "-c", program], backoffLimit=0))

@@ -141,12 +141,12 @@ def _state(view: JobView, with_details: bool) -> str:
         return f"{state}: {view.note.rpartition('; ')[0] or view.note}"
     if status.phase is Phase.COMPLETED:
         return f"{state}: {status.message}, in {run_time(view.job)}{restarts(view.job)}."
-    if status.phase is Phase.RUNNING:
-        return f"{state}: {status.message}, for {run_time(view.job)}{restarts(view.job)}."
     if not status.phase:
         return f"{name}: Not picked up by an operator yet ({age(view.job)} old)."
     headline, _, details = status.message.partition("\n")
     shown = f"\n{details}" if details and with_details else ""
+    if status.phase is Phase.RUNNING:
+        return f"{state}: {headline}, for {run_time(view.job)}{restarts(view.job)}.{shown}"
     return f"{state}: {status.reason}: {headline}{restarts(view.job)}{shown}"
 
 

@@ -6,6 +6,9 @@ from paddlejob.api.types import PaddleJob, Role
 from paddlejob.cli.output.humanize import age, run_time
 from paddlejob.cli.output.progress import progress_page, summary
 from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from paddlejob.plan import replacements
+
+MOST_REPLACED = 8
 
 
 def columns(header: list[str], rows: list[list[str]]) -> str:
@@ -67,5 +70,15 @@ def job_page(view: JobView, output: LastOutput | None = None) -> str:
     lines += progress_page(job, output)
     if status.avoidedNodes:
         lines.append(f"Avoids {', '.join(status.avoidedNodes)}, where this job failed repeatedly.")
+    if replaced := _replaced(job):
+        lines.append(replaced)
     notes = [pod.note for pod in view.pods if pod.note]
     return "\n".join([*lines, *notes, "", pod_table(view.pods)]) if view.pods else "\n".join(lines)
+
+
+def _replaced(job: PaddleJob) -> str:
+    """The replicas of this attempt whose pods were replaced alone, or an empty string."""
+    counts = replacements.parse(job.status.replacements)
+    found = [f"{role}-{index} ({counts[role, index]})" for role, index in job.spec.slots if counts.get((role, index))]
+    more = f" and {len(found) - MOST_REPLACED} more" if len(found) > MOST_REPLACED else ""
+    return f"Replaced alone in this attempt: {', '.join(found[:MOST_REPLACED])}{more}" if found else ""

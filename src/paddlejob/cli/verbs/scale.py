@@ -18,7 +18,7 @@ def command(
 ) -> None:
     """Change the number of workers of an elastic or suspended job.
 
-    The job continues from its last checkpoint.
+    The job continues from its last checkpoint. A job with parameter servers and withGloo: 0 does not stop.
 
     \b
     Example:

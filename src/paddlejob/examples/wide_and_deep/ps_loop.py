@@ -4,6 +4,7 @@ Environment (overridden by the command-line options of the same names):
     DATA_DIR    directory of files in Criteo's format (default: generate synthetic data)
     OUTPUT_DIR  directory for checkpoints, shared by servers and workers (default: save none)
     EPOCHS, SAMPLES (maximum per worker), BATCH_SIZE
+    EPOCH_SECONDS  the least time an epoch takes, to watch a short training (default: 0)
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output-dir", type=Path, default=os.getenv("OUTPUT_DIR") or None)
     parser.add_argument("--epochs", type=int, default=os.getenv("EPOCHS", "5"))
     parser.add_argument("--samples", type=int, default=os.getenv("SAMPLES", "0"))
+    parser.add_argument("--epoch-seconds", type=float, default=os.getenv("EPOCH_SECONDS", "0"))
     parser.add_argument("--batch-size", type=int, default=os.getenv("BATCH_SIZE", "128"))
     return parser.parse_args()
 
@@ -145,7 +147,8 @@ def _work(network: Network, options: argparse.Namespace) -> None:
             executor.run(paddle.static.default_startup_program())
             fleet.init_worker()
         trainer = Trainer(network, executor, shard, options, store)
-        trainer.start(saved)
+        # The servers hold the newest parameters: to load a checkpoint would undo what the others have learned since.
+        trainer.start(saved, joins=os.getenv("PADDLEJOB_JOINS") == "1")
         for epoch in range(saved.epoch if saved else 0, options.epochs):
             trainer.train(epoch + 1)
         fleet.barrier_worker()
@@ -170,6 +173,7 @@ class Trainer:
         self.network = network
         self.executor = executor
         self.epochs = options.epochs
+        self.epoch_seconds = options.epoch_seconds
         self.store = store
         self.rank = fleet.worker_index()
         self.first = self.rank == 0
@@ -181,16 +185,19 @@ class Trainer:
         self.samples = self.data.get_memory_data_size()
         self.untrained = self.score = Score(float("nan"), float("nan"))
 
-    def start(self, saved: Checkpoint | None) -> None:
-        """Resume from a checkpoint, or evaluate the untrained model."""
+    def start(self, saved: Checkpoint | None, joins: bool) -> None:
+        """Resume from a checkpoint, or evaluate the untrained model. One that joins takes the model as it is."""
         if saved:
-            with quiet():
-                fleet.load_model(Store.name(saved.epoch), mode=0)
             self.untrained, self.score = saved.untrained, saved.score
-            log(f"worker {self.rank} resumes after epoch {saved.epoch} of {self.epochs}")
         elif self.first:
             self.untrained = self.score = self.evaluate()
-            log(f"untrained loss={self.score.loss:.4f} auc={self.score.auc:.4f}")
+            log(f"{'joins' if joins else 'untrained'} loss={self.score.loss:.4f} auc={self.score.auc:.4f}")
+        if joins:
+            log(f"worker {self.rank} joins after epoch {saved.epoch if saved else 0} of {self.epochs}")
+        elif saved:
+            with quiet():
+                fleet.load_model(Store.name(saved.epoch), mode=0)
+            log(f"worker {self.rank} resumes after epoch {saved.epoch} of {self.epochs}")
         log(f"worker {self.rank} of {fleet.worker_num()} trains on {self.samples:,} samples")
         fleet.barrier_worker()
 
@@ -199,6 +206,7 @@ class Trainer:
         with quiet():
             self.data.local_shuffle()
             self.executor.train_from_dataset(self.network.program, self.data)
+        time.sleep(max(0.0, started + self.epoch_seconds - time.monotonic()))
         speed = self.samples / (time.monotonic() - started)
         line = f"epoch {epoch}/{self.epochs} worker {self.rank} {speed:,.0f} samples/s"
         fleet.barrier_worker()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from paddlejob.api.types import Role
+from paddlejob.api.types import Role, Slot
 from paddlejob.plan import names
 from paddlejob.plan.diagnosis import evictions, permanent
 from paddlejob.plan.snapshot import Snapshot
@@ -26,14 +26,22 @@ class Cause:
 def disruption(s: Snapshot) -> Cause | None:
     """An eviction, a lost node, a deletion by someone else. It outranks failures: peers of a lost pod fail too."""
     for pod in _unfinished(s):
-        if pod.disrupted and (s.published or pod.phase is PodPhase.FAILED):
-            return Cause(pod.reason or "Evicted", _disrupted(pod))
-        if pod.deleting and s.published:
-            return Cause("PodDeleted", f"pod {pod.name} was deleted by someone else")
-    if s.published and s.missing:
-        role, index = s.missing[0]
-        return Cause("PodLost", f"pod {names.pod(s.job, role, index)} was deleted by someone else")
+        if found := disruption_of(s, pod):
+            return found
+    gone = [slot for slot in s.missing if slot not in s.joining]
+    return lost(s, gone[0]) if s.published and gone else None
+
+
+def disruption_of(s: Snapshot, pod: Pod) -> Cause | None:
+    if pod.disrupted and (s.published or pod.phase is PodPhase.FAILED):
+        return Cause(pod.reason or "Evicted", _disrupted(pod))
+    if pod.deleting and s.published:
+        return Cause("PodDeleted", f"pod {pod.name} was deleted by someone else")
     return None
+
+
+def lost(s: Snapshot, slot: Slot) -> Cause:
+    return Cause("PodLost", f"pod {names.pod(s.job, *slot)} was deleted by someone else")
 
 
 def _unfinished(s: Snapshot) -> list[Pod]:
@@ -58,7 +66,7 @@ def failure(s: Snapshot) -> Cause | None:
     failed = [pod for pod in _unfinished(s) if pod.phase is PodPhase.FAILED]
     for pod in failed:
         if permanent.is_permanent(s, pod):
-            return replace(_failed(pod), permanent=True)
+            return failure_of(s, pod)
     if failed:
         return _failed(min(failed, key=_by_relevance))
     for pod in s.current.values():
@@ -66,6 +74,11 @@ def failure(s: Snapshot) -> Cause | None:
             message = f"server {pod.name} exited with status 0 while workers were still training; see its log"
             return Cause("ServerExited", message + _quoted(pod.message))
     return None
+
+
+def failure_of(s: Snapshot, pod: Pod) -> Cause:
+    """Why the program of a pod that failed did so."""
+    return replace(_failed(pod), permanent=permanent.is_permanent(s, pod))
 
 
 def _by_relevance(pod: Pod) -> tuple[bool, bool, int, int]:

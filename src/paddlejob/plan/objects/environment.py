@@ -22,6 +22,8 @@ GLOO_OVER_HTTP = "3"
 REFERRED_TO = (c.ENV_POD_IP, c.ENV_PORT)
 """Variables of a pod that its other variables refer to."""
 COLLECTIVE = (Mode.COLLECTIVE, Mode.SINGLE)
+UNKNOWN = "0.0.0.0"
+"""For a worker whose pod has no address yet. Only servers are connected to."""
 Addresses = Mapping[Slot, str]
 
 
@@ -50,6 +52,25 @@ def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[st
         if not has_accelerator(spec.template):
             found.append(_variable(c.ENV_BACKEND, "gloo"))
     return found
+
+
+def of_joining(job: PaddleJob, index: int, attempt: int, addresses: Addresses) -> list[dict[str, Any]]:
+    """Variables of a worker that joins others which train; they take precedence over those of the attempt.
+
+    Paddle fails if the list of workers is shorter than the worker's own index. Its first worker pushes its initial
+    parameters to the servers, which undoes the training, unless TEST_MODE is set (docs/decisions/0008).
+    """
+    workers = job.spec.roles[Role.WORKER].replicas
+    known = {**addresses, (Role.WORKER, index): f"$({c.ENV_POD_IP})"}
+    hosts = [network.host(job, Role.WORKER, one, known.get((Role.WORKER, one), UNKNOWN)) for one in range(workers)]
+    ports = [network.port(job, Role.WORKER, one, attempt) for one in range(workers)]
+    found = [
+        _variable(c.ENV_JOINS, 1),
+        _variable(c.ENV_TRAINERS_NUM, workers),
+        _variable(c.ENV_TRAINERS, ",".join(hosts)),
+        _variable(c.ENV_ENDPOINTS, ",".join(map(network.endpoint, hosts, ports))),
+    ]
+    return [*found, _variable(c.KEEP_PARAMETERS, 1)] if index == 0 else found
 
 
 def _heter_stage(role: Role, spec: RoleSpec) -> list[dict[str, Any]]:

@@ -20,8 +20,16 @@ Manifest = dict[str, Any]
 
 
 def pod_manifest(
-    job: PaddleJob, role: Role, index: int, attempt: int, build: str, group: str = "", replacement: int = 0
+    job: PaddleJob,
+    role: Role,
+    index: int,
+    attempt: int,
+    build: str,
+    group: str = "",
+    replacement: int = 0,
+    peers: environment.Addresses | None = None,
 ) -> Manifest:
+    """`peers` are the addresses of the others, if the pod joins while they train."""
     template = copy.deepcopy(job.spec.roles[role].template)
     spec: Manifest = template["spec"]
     given = template.get("metadata") or {}
@@ -40,7 +48,10 @@ def pod_manifest(
     _tolerate_lost_nodes(spec)
     trainer = training_container(spec["containers"])
     annotations[contract.ANNOTATION_TRAINING_CONTAINER] = trainer["name"]
-    _add_environment(trainer, job, role, index, attempt)
+    made = environment.of_pod(job, role, index, attempt)
+    if peers is not None:
+        made += environment.of_joining(job, index, attempt, peers)
+    _add_environment(trainer, job, attempt, made)
     if job.spec.intranet is Intranet.HOST:
         _use_host_network(spec, trainer, job, role, index, attempt)
     _avoid_nodes(spec, job.status.avoidedNodes)
@@ -51,11 +62,11 @@ def pod_manifest(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
 
 
-def _add_environment(container: Manifest, job: PaddleJob, role: Role, index: int, attempt: int) -> None:
+def _add_environment(container: Manifest, job: PaddleJob, attempt: int, variables: list[Manifest]) -> None:
     """Variables that the user sets take precedence. Without the ConfigMap of the attempt the container cannot start."""
     given = container.get("env") or []
     own = {one["name"] for one in given}
-    made = [one for one in environment.of_pod(job, role, index, attempt) if one["name"] not in own]
+    made = [one for one in variables if one["name"] not in own]
     # The kubelet expands $(NAME) only if NAME is defined earlier in the list.
     first = [one for one in given if one["name"] in environment.REFERRED_TO]
     container["env"] = [*first, *made, *(one for one in given if one not in first)]

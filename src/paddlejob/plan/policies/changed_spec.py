@@ -16,7 +16,7 @@ from paddlejob.plan.snapshot import Snapshot
 
 
 def rebuild_changed(s: Snapshot) -> Plan | None:
-    scaled = s.workers_built not in (0, s.job.spec.roles[Role.WORKER].replicas)
+    scaled = not s.has_live_workers and s.workers_built not in (0, s.job.spec.roles[Role.WORKER].replicas)
     built = all(is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()})
     if not scaled and (built or not _changed(s)):
         return None
@@ -37,4 +37,7 @@ def _changed(s: Snapshot) -> bool:
 
 
 def _scaled(s: Snapshot, role: Role) -> bool:
+    """Live workers are scaled without a rebuild."""
+    if role is Role.WORKER and s.has_live_workers:
+        return False
     return s.job.spec.roles[role].replicas != s.job.status.role(role).replicas

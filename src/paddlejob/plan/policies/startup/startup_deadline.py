@@ -42,8 +42,13 @@ def startup_deadline(s: Snapshot) -> float | None:
 
 
 def _due(s: Snapshot, pod: Pod) -> float | None:
+    return None if s.published else starts_until(s, pod)
+
+
+def starts_until(s: Snapshot, pod: Pod) -> float | None:
+    """When a pod that is starting misses the deadline; None if it is not starting."""
     starting = pod.phase is PodPhase.PENDING and pod.node and not pod.initializing
-    if s.published or not starting or pod.deleting or pod.disrupted or not pod.scheduling_since:
+    if not starting or pod.deleting or pod.disrupted or not pod.scheduling_since:
         return None
     return max(pod.scheduling_since, pod.init_ended) + s.job.spec.startup_deadline
 

@@ -1,0 +1,63 @@
+"""Which live workers failed or were lost, why, and when each is replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paddlejob.api.types import Role, Slot
+from paddlejob.plan import times
+from paddlejob.plan.diagnosis import causes
+from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.policies.startup.startup_deadline import REASON as OVERDUE
+from paddlejob.plan.policies.startup.startup_deadline import starts_until
+from paddlejob.plan.replace import times_replaced
+from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import Pod, PodPhase
+
+FIRST_DELAY = 2.0
+LONGEST_DELAY = 60.0
+"""Seconds from one start to the next of a worker that fails again and again. One that ran for longer starts at once."""
+FAILURES, DISRUPTIONS, TIMEOUTS = "restarts", "disruptions", "startupTimeouts"
+"""The counters of the status."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    slot: Slot
+    pod: Pod | None
+    """None if it is gone already."""
+    cause: Cause
+    counter: str
+
+
+def losses(s: Snapshot) -> list[Loss]:
+    workers = [slot for slot in s.slots if slot[0] is Role.WORKER and slot[1] not in s.succeeded_workers]
+    gone = [slot for slot in workers if slot not in s.current and slot not in s.joining]
+    found = [_loss(s, slot, s.current[slot]) for slot in workers if slot in s.current]
+    return [Loss(slot, None, causes.lost(s, slot), DISRUPTIONS) for slot in gone] + [loss for loss in found if loss]
+
+
+def _loss(s: Snapshot, slot: Slot, pod: Pod) -> Loss | None:
+    if disruption := causes.disruption_of(s, pod):
+        return Loss(slot, pod, disruption, DISRUPTIONS)
+    if pod.phase is PodPhase.FAILED:
+        return Loss(slot, pod, causes.failure_of(s, pod), FAILURES)
+    deadline = starts_until(s, pod)
+    if deadline is None or s.now < deadline:
+        return None
+    message = (
+        f"{pod.name} did not start on node {pod.node} in {s.job.spec.startup_deadline} s; check its image, its volumes "
+        "and its node, or raise startupDeadlineSeconds"
+    )
+    return Loss(slot, pod, Cause(OVERDUE, message), TIMEOUTS)
+
+
+def due(s: Snapshot, loss: Loss) -> float:
+    """When the worker is replaced: at once, unless it ended soon after its last start, as a pod on a broken node does.
+
+    The delay needs no record: the pod that ended stays until it is replaced.
+    """
+    pod = loss.pod
+    if pod is None or pod.deleting or not pod.ended or not times_replaced(s, pod):
+        return s.now
+    return pod.created + times.exponential_delay(times_replaced(s, pod) + 1, FIRST_DELAY, LONGEST_DELAY)

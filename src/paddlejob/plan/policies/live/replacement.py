@@ -1,0 +1,42 @@
+"""Replacing live workers: recorded and counted before anything is deleted; no other pod is touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from paddlejob.api.types import Phase
+from paddlejob.plan import replacements
+from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
+from paddlejob.plan.policies.live.losses import DISRUPTIONS, FAILURES, Loss
+from paddlejob.plan.replace import times_replaced
+from paddlejob.plan.report import reported
+from paddlejob.plan.snapshot import Snapshot
+
+REASON = "WorkerReplaced"
+
+
+def replace_workers(s: Snapshot, losses: list[Loss]) -> Plan:
+    """Only failures are limited: a job that trains for weeks on preemptible nodes loses hundreds of workers."""
+    numbers = {one.slot: times_replaced(s, one.pod) if one.pod else s.replaced.get(one.slot, 0) for one in losses}
+    counts = s.replaced | {slot: number + 1 for slot, number in numbers.items()}
+    formatted = replacements.format(counts, s.joining | numbers.keys())
+    counters = {name: getattr(s.status, name) + more for name, more in Counter(one.counter for one in losses).items()}
+    message = _message(s, losses, counters)
+    phase = s.status.phase or Phase.STARTING
+    status = reported(s, phase, REASON, message, replacements=formatted, **counters)
+    pods = [one.pod for one in losses if one.pod and not one.pod.deleting]
+    deletes = [Delete(Kind.POD, pod.name, pod.uid, "replaced alone") for pod in pods]
+    return Plan(status, (*deletes, RecordEvent(REASON, message, warning=True)), s.now)
+
+
+def _message(s: Snapshot, losses: list[Loss], counters: dict[str, int]) -> str:
+    """Failures first: they are what the user can change."""
+    first = min(losses, key=lambda one: one.counter != FAILURES)
+    headline, newline, output = first.cause.message.partition("\n")
+    others = f" and {len(losses) - 1} more" if len(losses) > 1 else ""
+    count = counters[first.counter]
+    counted = f"restart {count} of {s.job.spec.backoff_limit}"
+    if first.counter != FAILURES:
+        what = "disruption" if first.counter == DISRUPTIONS else "time"
+        counted = f"{what} {count}, not counted as a failure"
+    return f"{headline}; replacing only its pod{others} ({counted}), the other workers keep training{newline}{output}"

@@ -1,0 +1,66 @@
+"""Workers of an asynchronous parameter-server job are replaced alone, while the others train.
+
+It applies with elastic >= 1 and withGloo: 0, as long as every server lives: workers then only talk to servers. The
+environment of the attempt exists already, so a new pod starts without waiting for others. A dead server is left to the
+policies that rebuild the job.
+"""
+
+from __future__ import annotations
+
+from paddlejob.api.types import Role
+from paddlejob.plan import replacements
+from paddlejob.plan.actions import Plan
+from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.finish import fail
+from paddlejob.plan.policies.live.joining import keep_joining
+from paddlejob.plan.policies.live.losses import FAILURES, TIMEOUTS, Loss, due, losses
+from paddlejob.plan.policies.live.replacement import replace_workers
+from paddlejob.plan.policies.live.scaling import scale_live
+from paddlejob.plan.snapshot import Snapshot
+
+FIRST = (Role.WORKER, 0)
+
+
+def keep_live_workers(s: Snapshot) -> Plan | None:
+    if not s.has_live_workers or not _servers_live(s):
+        return None
+    s = s.reporting(replacements=replacements.format(s.replaced, s.joining - s.current.keys()))
+    found = losses(s)
+    if any(loss.slot == FIRST and loss.counter != TIMEOUTS for loss in found) and not _parameters_pushed(s):
+        return None
+    ripe = [loss for loss in found if s.now >= due(s, loss)]
+    return scale_live(s) or _fail(s, found) or (replace_workers(s, ripe) if ripe else keep_joining(s, found))
+
+
+def _servers_live(s: Snapshot) -> bool:
+    servers = [s.current.get(slot) for slot in s.slots if slot[0] is Role.PS]
+    return all(pod and not pod.ended and not pod.deleting and not pod.disrupted for pod in servers)
+
+
+def _parameters_pushed(s: Snapshot) -> bool:
+    """Whether the first worker has trained in this attempt, as its log tells.
+
+    If it has, its replacement keeps the parameters of the servers. If it died before it pushed its initial ones, the
+    dense tables hold zeros, which never learn (docs/decisions/0008). Without a log to tell, the job is rebuilt.
+    """
+    seen = s.world.logs
+    if seen is None or seen.attempt != s.status.attempt:
+        return False
+    return bool(seen.step or seen.checkpoint or (seen.epoch and seen.metrics))
+
+
+def _fail(s: Snapshot, found: list[Loss]) -> Plan | None:
+    """A failure that a new pod cannot fix, or one too many, ends the job."""
+    failures = [loss.cause for loss in found if loss.counter == FAILURES]
+    if ended := next((cause for cause in failures if cause.permanent), None):
+        return fail(s, ended)
+    count, limit = _counted(s, len(failures)), s.job.spec.backoff_limit
+    if not failures or count <= limit:
+        return None
+    often = f"{count} times" if count > 1 else "once"
+    return fail(s, Cause("BackoffLimitExceeded", f"failed {often}, backoffLimit is {limit}: {failures[0].message}"))
+
+
+def _counted(s: Snapshot, failures: int) -> int:
+    """The failures that backoffLimit limits, with these. Each pod counts: there is no attempt that ends with it."""
+    return s.status.restarts + failures

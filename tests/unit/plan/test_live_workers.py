@@ -1,0 +1,351 @@
+"""Workers of an asynchronous parameter-server job come and go while the others train."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddlejob.api.types import Phase
+from paddlejob.plan import Create
+from paddlejob.plan.world import LogReading
+from tests.support.builders import job
+from tests.support.model import Model
+
+LIVE = {"ps": 2, "workers": 3, "elastic": 1, "withGloo": 0}
+TRAINED = LogReading(attempt=1, step=20)
+
+
+async def training(**options: object) -> Model:
+    model = Model(job(**LIVE | options))
+    await model.settle()
+    assert model.status.phase is Phase.RUNNING, model.status
+    return model
+
+
+def uids(model: Model) -> dict[str, str]:
+    return {name: pod.uid for name, pod in model.pods.items()}
+
+
+def replaced(model: Model, before: dict[str, str]) -> list[str]:
+    return sorted(name for name, uid in uids(model).items() if before.get(name) != uid)
+
+
+def variables(model: Model, name: str) -> dict[str, str]:
+    container = model.manifests[name]["spec"]["containers"][0]
+    return {one["name"]: one.get("value", "") for one in container["env"]}
+
+
+def evict(model: Model, name: str) -> None:
+    model.change(name, disrupted=True, reason="Evicted", message="node is drained")
+
+
+def delete(model: Model, name: str) -> None:
+    model.change(name, deletion_due=model.now + 30)
+
+
+def vanish(model: Model, name: str) -> None:
+    del model.pods[name]
+
+
+async def test_a_worker_that_fails_is_replaced_alone_and_counted_as_a_restart():
+    model = await training()
+    before = uids(model)
+    model.end("mnist-worker-2", 1, message="KeyError: 7")
+    await model.step()
+    assert model.status.phase is Phase.RUNNING
+    assert model.status.reason == "WorkerReplaced"
+    assert "mnist-worker-2 failed with exit status 1" in model.status.message
+    assert "restart 1 of 3" in model.status.message
+    assert model.status.message.endswith("KeyError: 7")
+    await model.settle()
+    assert replaced(model, before) == ["mnist-worker-2"]
+    assert (model.status.phase, model.status.reason) == (Phase.RUNNING, "Running")
+    assert (model.status.attempt, model.status.restarts, model.status.disruptions) == (1, 1, 0)
+    assert model.status.replacements == "worker-2:1"
+    assert [one.reason for one in model.events if one.warning] == ["WorkerReplaced"]
+
+
+@pytest.mark.parametrize("lose", [evict, delete, vanish])
+async def test_a_worker_that_is_lost_is_replaced_alone_and_counted_as_a_disruption(lose):
+    model = await training()
+    before = uids(model)
+    lose(model, "mnist-worker-1")
+    await model.settle()
+    assert replaced(model, before) == ["mnist-worker-1"]
+    assert (model.status.attempt, model.status.restarts, model.status.disruptions) == (1, 0, 1)
+
+
+async def test_workers_that_are_lost_together_are_replaced_together():
+    model = await training()
+    before = uids(model)
+    evict(model, "mnist-worker-1")
+    evict(model, "mnist-worker-2")
+    await model.step()
+    assert "and 1 more" in model.status.message
+    await model.settle()
+    assert replaced(model, before) == ["mnist-worker-1", "mnist-worker-2"]
+    assert (model.status.attempt, model.status.disruptions) == (1, 2)
+
+
+@pytest.mark.parametrize("different", [{"withGloo": 1}, {"elastic": 0}, {"ps": 0}])
+async def test_other_jobs_are_rebuilt_as_a_whole(different):
+    model = await training(**different)
+    model.end("mnist-worker-2", 1)
+    await model.settle()
+    assert (model.status.attempt, model.status.restarts) == (2, 1)
+
+
+@pytest.mark.parametrize("lose", [evict, delete, vanish, lambda model, name: model.end(name, 0)])
+async def test_a_dead_server_rebuilds_the_job(lose):
+    model = await training()
+    before = uids(model)
+    lose(model, "mnist-ps-1")
+    await model.settle()
+    assert model.status.attempt == 2
+    assert replaced(model, before) == sorted(before)
+
+
+async def test_a_server_that_fails_while_a_worker_joins_is_a_failure_of_the_server():
+    model = await training()
+    evict(model, "mnist-worker-1")
+    await model.step()
+    del model.pods["mnist-worker-1"]
+    model.end("mnist-ps-0", 1)
+    await model.step()
+    assert (model.status.attempt, model.status.restarts, model.status.disruptions) == (2, 1, 1)
+    assert "mnist-ps-0" in model.status.message
+
+
+async def test_the_limit_of_failures_ends_the_job_and_hundreds_of_disruptions_do_not():
+    model = await training(backoffLimit=1)
+    for _ in range(150):
+        evict(model, "mnist-worker-1")
+        await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.disruptions) == (Phase.RUNNING, 1, 150)
+    model.end("mnist-worker-2", 1)
+    await model.settle()
+    assert (model.status.phase, model.status.restarts) == (Phase.RUNNING, 1)
+    model.end("mnist-worker-2", 1)
+    await model.settle()
+    assert (model.status.phase, model.status.reason) == (Phase.FAILED, "BackoffLimitExceeded")
+    assert "mnist-worker-2" in model.status.message
+
+
+async def test_a_worker_that_fails_again_and_again_waits_longer_each_time_without_touching_the_others():
+    model = await training(backoffLimit=10)
+    others = {name: uid for name, uid in uids(model).items() if name != "mnist-worker-1"}
+    pauses = []
+    for _ in range(7):
+        model.end("mnist-worker-1", 1)
+        failed = model.pods["mnist-worker-1"]
+        await model.settle()
+        pauses.append(round(model.pods["mnist-worker-1"].created - failed.created))
+    assert pauses == sorted(pauses)
+    assert 55 <= pauses[-1] <= 70, "at most a minute between two starts"
+    assert others.items() <= uids(model).items()
+    assert model.status.attempt == 1
+
+
+async def test_while_a_failed_worker_waits_the_job_says_so_and_another_is_replaced_at_once():
+    model = await training(backoffLimit=10)
+    for _ in range(3):
+        model.end("mnist-worker-1", 1)
+        await model.settle()
+    model.end("mnist-worker-1", 1)
+    await model.step()
+    assert (model.status.phase, model.status.reason) == (Phase.RUNNING, "ProgramFailed")
+    assert "its pod is replaced at" in model.status.message
+    before = uids(model)
+    evict(model, "mnist-worker-2")
+    for _ in range(4):
+        await model.step()
+        model.tick()
+    assert replaced(model, before) == ["mnist-worker-2"]
+
+
+async def test_a_worker_that_trained_for_minutes_is_replaced_at_once_however_often_it_failed():
+    model = await training(backoffLimit=10)
+    for _ in range(5):
+        model.end("mnist-worker-1", 1)
+        await model.settle()
+    model.now += 300
+    model.end("mnist-worker-1", 1)
+    await model.step()
+    assert model.status.reason == "WorkerReplaced"
+
+
+async def test_a_pod_that_joins_starts_at_once_with_the_environment_of_its_attempt():
+    model = await training()
+    model.end("mnist-worker-2", 1)
+    await model.settle()
+    found = variables(model, "mnist-worker-2")
+    assert found["PADDLEJOB_JOINS"] == "1"
+    assert found["PADDLE_TRAINERS_NUM"] == "3"
+    endpoints = found["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    assert endpoints[:2] == [f"{model.pods[f'mnist-worker-{index}'].address}:2379" for index in (0, 1)]
+    assert endpoints[2] == "$(POD_IP):2379"
+    assert "TEST_MODE" not in found
+    assert list(model.environments) == [1]
+
+
+async def test_the_first_worker_is_replaced_alone_if_its_log_shows_that_it_trained_and_keeps_the_parameters():
+    model = await training()
+    model.logs = TRAINED
+    before = uids(model)
+    model.end("mnist-worker-0", 1)
+    await model.settle()
+    assert replaced(model, before) == ["mnist-worker-0"]
+    assert variables(model, "mnist-worker-0")["TEST_MODE"] == "1"
+
+
+@pytest.mark.parametrize("logs", [None, LogReading(attempt=1), LogReading(attempt=0, step=20)])
+async def test_the_first_worker_rebuilds_the_job_if_it_may_not_have_initialized_the_parameters(logs):
+    model = await training()
+    model.logs = logs
+    model.end("mnist-worker-0", 1)
+    await model.settle()
+    assert (model.status.attempt, model.status.restarts) == (2, 1)
+    assert "TEST_MODE" not in variables(model, "mnist-worker-0")
+
+
+async def test_a_command_that_does_not_exist_fails_the_job_at_once():
+    model = await training()
+    model.end("mnist-worker-1", 127, message="sh: train: not found")
+    await model.settle()
+    assert (model.status.phase, model.status.reason) == (Phase.FAILED, "CommandNotFound")
+
+
+async def test_a_worker_that_fits_on_no_node_leaves_the_others_training():
+    model = await training()
+    evict(model, "mnist-worker-1")
+    while model.pods.get("mnist-worker-1") is None or model.pods["mnist-worker-1"].replacement == 0:
+        await model.step()
+        for pod in list(model.pods.values()):
+            if pod.deleting:
+                del model.pods[pod.name]
+    model.fits_nowhere("mnist-worker-1")
+    await model.settle()
+    model.now += 1000
+    await model.settle()
+    assert (model.status.phase, model.status.reason, model.status.attempt) == (Phase.RUNNING, "Unschedulable", 1)
+
+
+async def test_a_replacement_that_does_not_start_in_time_is_replaced_too():
+    model = await training(startupDeadlineSeconds=60)
+    evict(model, "mnist-worker-1")
+    await model.step()
+    del model.pods["mnist-worker-1"]
+    await model.step()
+    model.schedule("mnist-worker-1")
+    model.change("mnist-worker-1", address="10.9.9.9", reason="ImagePullBackOff", message="no such image")
+    before = uids(model)
+    await model.settle()
+    assert replaced(model, before) == ["mnist-worker-1"]
+    assert (model.status.attempt, model.status.startupTimeouts, model.status.replacements) == (1, 1, "worker-1:2")
+
+
+async def test_a_lost_node_that_holds_on_to_its_pod_does_not_delay_other_workers():
+    model = await training()
+    model.kubelet_runs = False
+    evict(model, "mnist-worker-1")
+    await model.step()
+    before, earlier = uids(model), len(model.done)
+    vanish(model, "mnist-worker-2")
+    for _ in range(4):
+        await model.step()
+        model.tick()
+    assert replaced(model, before) == ["mnist-worker-2"], "worker 1 still has its old pod"
+    created = [one.name for one in model.done[earlier:] if isinstance(one, Create)]
+    assert created == ["mnist-worker-2"], "the name of the other is still taken"
+
+
+async def test_a_job_completes_when_the_replaced_worker_is_done_too():
+    model = await training()
+    model.end("mnist-worker-1", 1)
+    await model.settle()
+    for index in range(3):
+        assert model.status.phase is Phase.RUNNING
+        model.end(f"mnist-worker-{index}", 0)
+        await model.settle()
+    assert model.status.phase is Phase.COMPLETED
+
+
+async def test_workers_are_added_without_a_rebuild():
+    model = await training()
+    before = uids(model)
+    model.edit(**LIVE | {"workers": 5})
+    await model.settle()
+    assert replaced(model, before) == ["mnist-worker-3", "mnist-worker-4"]
+    assert before.items() <= uids(model).items()
+    assert (model.status.attempt, model.status.disruptions, model.status.worker.ready) == (1, 0, "5/5")
+    assert len(variables(model, "mnist-worker-4")["PADDLE_TRAINER_ENDPOINTS"].split(",")) == 5
+    assert "scaled from 3 to 5 workers" in model.events[-1].message
+
+
+async def test_workers_are_removed_without_a_rebuild_and_the_rest_completes_the_job():
+    model = await training()
+    before = uids(model)
+    model.edit(**LIVE | {"workers": 2})
+    await model.settle()
+    assert set(uids(model)) == set(before) - {"mnist-worker-2"}
+    assert uids(model).items() <= before.items()
+    assert (model.status.attempt, model.status.disruptions, model.status.worker.ready) == (1, 0, "2/2")
+    model.end("mnist-worker-0", 0)
+    model.end("mnist-worker-1", 0)
+    await model.settle()
+    assert model.status.phase is Phase.COMPLETED
+
+
+async def test_a_worker_that_is_removed_and_added_again_gets_a_new_pod_and_no_disruption():
+    model = await training()
+    old = uids(model)["mnist-worker-2"]
+    model.edit(**LIVE | {"workers": 2})
+    await model.step()
+    model.edit(**LIVE)
+    for _ in range(3):
+        await model.step()
+    assert uids(model)["mnist-worker-2"] == old, "it still ends"
+    await model.settle()
+    assert uids(model)["mnist-worker-2"] != old
+    assert (model.status.attempt, model.status.disruptions) == (1, 0)
+
+
+async def test_the_template_still_changes_only_with_a_rebuild():
+    model = await training()
+    model.edit(**LIVE, suspend=True, worker_={"template": {"spec": {"containers": [{"name": "paddle", "image": "b"}]}}})
+    await model.settle()
+    model.edit(**LIVE, worker_={"template": {"spec": {"containers": [{"name": "paddle", "image": "b"}]}}})
+    await model.settle()
+    assert model.status.attempt == 2
+    assert model.manifests["mnist-worker-2"]["spec"]["containers"][0]["image"] == "b"
+
+
+@pytest.mark.parametrize("crash_after", range(6))
+async def test_a_crash_between_any_two_steps_neither_loses_nor_doubles_a_replacement(crash_after):
+    model = await training()
+    before = uids(model)
+    model.end("mnist-worker-1", 1)
+    vanish(model, "mnist-worker-2")
+    model.crash_after = crash_after
+    await model.settle()
+    assert (model.status.attempt, model.status.restarts, model.status.disruptions) == (1, 1, 1)
+    assert model.status.replacements == "worker-1:1,worker-2:1"
+    assert replaced(model, before) == ["mnist-worker-1", "mnist-worker-2"]
+
+
+@pytest.mark.parametrize("crash_after", range(6))
+async def test_a_crash_while_workers_are_added_is_no_disruption(crash_after):
+    model = await training()
+    model.edit(**LIVE | {"workers": 5})
+    model.crash_after = crash_after
+    await model.settle()
+    assert (model.status.attempt, model.status.disruptions, model.status.worker.ready) == (1, 0, "5/5")
+
+
+async def test_with_services_a_worker_that_is_added_gets_one_and_a_removed_one_loses_it():
+    model = await training(intranet="Service")
+    model.edit(**LIVE | {"workers": 4, "intranet": "Service"})
+    await model.settle()
+    assert "mnist-worker-3" in model.services
+    model.edit(**LIVE | {"workers": 2, "intranet": "Service"})
+    await model.settle()
+    assert model.services == {"mnist-ps-0", "mnist-ps-1", "mnist-worker-0", "mnist-worker-1"}
