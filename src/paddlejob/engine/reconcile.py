@@ -112,6 +112,8 @@ def _events_first(actions: Iterable[Action]) -> list[Action]:
 
 
 def _only_counts_differ(one: Status, other: Status) -> bool:
+    if one.role(Role.WORKER).members != other.role(Role.WORKER).members:
+        return False
     left_out: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": ""}
     return one.model_copy(update=left_out) == other.model_copy(update=left_out)
 

@@ -15,13 +15,14 @@ from paddlejob.api.types import PaddleJob
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.gpu_locks import is_free
 from paddlejob.local.machine.gpus import VISIBLE
-from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job
+from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job, of_replicas
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import object_errors
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
 from paddlejob.local.state.store import Store, file_name
 from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured, template_errors
+from paddlejob.plan.size import fewest_slots
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -71,7 +72,7 @@ def preflight(
 
 
 def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
-    for resource, requested in of_job(job.spec).items():
+    for resource, requested in of_replicas(job.spec, fewest_slots(job)).items():
         capacity = machine.capacity(resource)
         if capacity is None or requested <= capacity:
             continue

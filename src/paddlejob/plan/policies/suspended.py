@@ -28,6 +28,6 @@ def hold_suspended(s: Snapshot) -> Plan | None:
         startTime="",
         nextRestartTime="",
         replacements="",
-        worker=s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
+        worker=s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": ""}),
     )
     return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", MESSAGE)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.launcher import launcher_warnings
-from paddlejob.api.types import Intranet
+from paddlejob.api.types import Intranet, Slot
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis import rejections
@@ -25,7 +25,8 @@ def fill_missing(s: Snapshot) -> Plan | None:
     status = reported(s, s.waiting_phase, reason, message)
     if newest and not rejections.is_due(newest, s.world, s.now):
         return Plan(status, (), times.earliest(rejections.retry_at(newest, s.world), half_created_until(s)))
-    return Plan(status, (*missing_services(s), *_create_pods(s), *_warn_overridden(s), *_warn_launcher(s)))
+    created = create_pods(s, s.missing, s.status.attempt)
+    return Plan(status, (*missing_services(s), *created, *_warn_overridden(s), *_warn_launcher(s)))
 
 
 def missing_services(s: Snapshot) -> list[Action]:
@@ -38,7 +39,8 @@ def missing_services(s: Snapshot) -> list[Action]:
     ]
 
 
-def _create_pods(s: Snapshot) -> list[Action]:
+def create_pods(s: Snapshot, slots: list[Slot], attempt: int) -> list[Action]:
+    replaced = s.replaced if attempt == s.status.attempt else {}
     group = group_in_use(s.job, s.world.pod_groups)
     mark = build_mark(s.job)
     return [
@@ -49,13 +51,13 @@ def _create_pods(s: Snapshot) -> list[Action]:
                 s.job,
                 role,
                 index,
-                s.status.attempt,
+                attempt,
                 mark,
                 group=group.name if group else "",
-                replacement=s.replaced.get((role, index), 0),
+                replacement=replaced.get((role, index), 0),
             ),
         )
-        for role, index in s.missing
+        for role, index in slots
     ]
 
 
