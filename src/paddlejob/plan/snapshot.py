@@ -41,7 +41,9 @@ class Snapshot:
 
     def _is_current(self, pod: Pod) -> bool:
         replaced = pod.replacement < self.replaced.get((pod.role, pod.index), 0)
-        return pod.attempt == self.status.attempt and not replaced
+        # One with which an elastic job was about to grow may be left when another attempt begins.
+        left_over = pod.role is Role.WORKER and pod.index not in self.members and is_resizable(self.job)
+        return pod.attempt == self.status.attempt and not replaced and not left_over
 
     @cached_property
     def replaced(self) -> dict[Slot, int]:
@@ -67,9 +69,11 @@ class Snapshot:
             return frozenset()
         if not is_resizable(self.job):
             return frozenset(range(worker.replicas))
+        members = indexes.parse(recorded.members)
+        if not self.published:
+            return frozenset(sorted(members or range(worker.replicas))[: worker.replicas])
         # A job that an older version started has no record of its members.
-        built = recorded.replicas if self.published else 0
-        return indexes.parse(recorded.members) or frozenset(range(built or worker.replicas))
+        return members or frozenset(range(recorded.replicas or worker.replicas))
 
     @cached_property
     def lacking(self) -> list[int]:

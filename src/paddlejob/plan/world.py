@@ -69,6 +69,11 @@ class Pod:
         return self.deletion_due is not None
 
     @property
+    def placed(self) -> bool:
+        """Whether it has a node."""
+        return bool(self.node or self.address)
+
+    @property
     def ended(self) -> bool:
         return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 

@@ -11,6 +11,7 @@ while the job is suspended, which takes two generations to go unnoticed.
 from __future__ import annotations
 
 from paddlejob.api.types import Role
+from paddlejob.plan import indexes
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.objects.build_mark import is_built_from, template_digest
@@ -33,7 +34,8 @@ def rebuild_changed(s: Snapshot) -> Plan | None:
 
 def _scale_down(s: Snapshot, wanted: int) -> Plan:
     message = f"scaled down from {len(s.members)} to {wanted} workers; training continues from its checkpoint"
-    worker = s.status.role(Role.WORKER).model_copy(update={"members": ""})
+    kept = indexes.format(sorted(s.members)[:wanted])
+    worker = s.status.role(Role.WORKER).model_copy(update={"members": kept})
     return rebuild(s.reporting(worker=worker), Cause("ScaledDown", message), because="scaled down", delay=0)
 
 

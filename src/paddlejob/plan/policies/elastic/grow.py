@@ -82,9 +82,10 @@ def _is_ready(pod: Pod) -> bool:
 
 
 def _is_useless(s: Snapshot, pod: Pod) -> bool:
-    """It failed before it could start, or takes too long to start on its node."""
+    """It failed, takes too long to start on its node, or runs with an environment that is not the job's."""
     due = _deadline(s, pod)
-    return not pod.deleting and (pod.ended or pod.disrupted or (due is not None and s.now >= due))
+    has_started = pod.ended or pod.phase is PodPhase.RUNNING
+    return not pod.deleting and (has_started or pod.disrupted or (due is not None and s.now >= due))
 
 
 def _deadline(s: Snapshot, pod: Pod) -> float | None:
@@ -98,7 +99,7 @@ def _begins_at(s: Snapshot, ready: list[Pod]) -> float:
     """At once if all are ready; else when those that have a node are, and no other has found one for a moment."""
     if len(ready) == len(s.lacking):
         return s.now
-    placed = [pod for pod in s.spares.values() if pod.node]
+    placed = [pod for pod in s.spares.values() if pod.placed]
     if len(placed) > len(ready):
         return times.earliest(*(_deadline(s, pod) for pod in placed)) or s.now + SETTLED
     return max(max(pod.scheduling_since, pod.created) for pod in placed) + SETTLED

@@ -6,7 +6,7 @@ a quota does not admit. It is recorded in the status before anything is deleted.
 
 from __future__ import annotations
 
-from paddlejob.api.types import Role
+from paddlejob.api.types import Role, Slot
 from paddlejob.plan import indexes, names, times
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis import rejections
@@ -52,19 +52,18 @@ def _placed_workers(s: Snapshot) -> list[Pod]:
     return [
         pod
         for pod in s.current.values()
-        if pod.role is Role.WORKER and pod.index in s.members and pod.node and not pod.deleting and not pod.ended
+        if pod.role is Role.WORKER and pod.placed and not pod.deleting and not pod.ended
     ]
 
 
-def _others_cannot_start(s: Snapshot, placed: set[tuple[Role, int]]) -> bool:
+def _others_cannot_start(s: Snapshot, placed: set[Slot]) -> bool:
     """Whether every worker that has no node fits on none, or exceeds a quota; a server that lacks one is waited for."""
     hopeless = {(pod.role, pod.index) for pod in s.unscheduled if not pod.nominated}
-    hopeless |= {slot for slot in s.missing if _over_quota(s, *slot)}
     if any(_over_quota(s, *slot) for slot in s.missing):
         # After a rejection the others are not tried.
         hopeless |= set(s.missing)
     others = [slot for slot in s.slots if slot not in placed]
-    return all(slot in hopeless if slot[0] is Role.WORKER else _has_node(s, slot) for slot in others)
+    return all(slot in hopeless if slot[0] is Role.WORKER else _is_placed(s, slot) for slot in others)
 
 
 def _over_quota(s: Snapshot, role: Role, index: int) -> bool:
@@ -72,8 +71,8 @@ def _over_quota(s: Snapshot, role: Role, index: int) -> bool:
     return rejection is not None and rejections.is_over_quota(rejection)
 
 
-def _has_node(s: Snapshot, slot: tuple[Role, int]) -> bool:
-    return slot in s.current and bool(s.current[slot].node)
+def _is_placed(s: Snapshot, slot: Slot) -> bool:
+    return slot in s.current and s.current[slot].placed
 
 
 def _why(s: Snapshot) -> str:
