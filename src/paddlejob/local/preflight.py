@@ -22,7 +22,7 @@ from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source
 from paddlejob.local.state.store import Store, file_name
 from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured, template_errors
-from paddlejob.plan.size import fewest_slots
+from paddlejob.plan.size import fewest_slots, is_resizable
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -42,6 +42,7 @@ def preflight(
 ) -> PreflightResult:
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
+    found.notes += _smaller(job, options, machine)
     found.notes += _gpu_notes(job, options, machine)
     unusable = list(object_errors(options.objects))
     found.errors += unusable
@@ -85,6 +86,19 @@ def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iter
             yield f"{amounts}{reason}; {ON_CPU}"
         elif not options.overcommit:
             yield f"{amounts}; lower requests or replicas, or run it anyway with --overcommit"
+
+
+def _smaller(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
+    """An elastic job that this machine can run, but not with all its workers."""
+    if options.overcommit or not is_resizable(job):
+        return
+    for resource, requested in of_job(job.spec).items():
+        capacity = machine.capacity(resource)
+        if capacity is not None and requested > capacity:
+            amounts = (
+                f"{format_quantity(resource, requested)} and this machine has {format_quantity(resource, capacity)}"
+            )
+            yield f"{resource}: the job requests {amounts}; it is elastic and trains with the workers that fit."
 
 
 def _gpu_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:

@@ -154,6 +154,26 @@ async def test_a_quota_that_is_too_small_for_all_starts_the_job_with_what_it_adm
     assert "exceeded quota" in model.events[-1].message
 
 
+async def test_a_quota_that_forbids_growing_is_a_reason_for_nothing_else():
+    model = elastic()
+    model.rejects["mnist-worker-3"] = Rejected("Forbidden", "exceeded quota: pods")
+    await model.settle()
+    tries = len([one for one in model.done if isinstance(one, Create) and one.name == "mnist-worker-3"])
+    await pass_time(model, INTERVAL)
+    await pass_time(model, INTERVAL / 2)
+    again = len([one for one in model.done if isinstance(one, Create) and one.name == "mnist-worker-3"])
+    assert again == tries + 1, "it is tried once in an interval"
+    assert model.status.message == "training with 3 of 4 workers: exceeded quota: pods"
+    seen = len(model.events)
+    model.end("mnist-worker-0", 1)
+    await model.settle()
+    assert (model.status.phase, model.status.worker.ready) == (Phase.RUNNING, "3/4")
+    assert [one.reason for one in model.events[seen:]] == ["ProgramFailed"]
+    del model.rejects["mnist-worker-3"]
+    await pass_time(model, INTERVAL)
+    assert model.status.worker.ready == "4/4"
+
+
 async def test_it_grows_when_room_appears_but_not_before_the_interval_is_over():
     model = await running(room=3)
     model.capacity = 4

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Role
-from paddlejob.cli.output.humanize import age, run_time
+from paddlejob.api.types import PaddleJob, Role
+from paddlejob.cli.output.humanize import age, plural, run_time
 from paddlejob.cli.targets.target import JobView, PodView
+from paddlejob.plan.size import is_resizable
 
 
 def columns(header: list[str], rows: list[list[str]]) -> str:
@@ -41,6 +42,14 @@ def pod_table(pods: list[PodView]) -> str:
     return columns(["REPLICA", "STATE", "ATTEMPT", "ADDRESS", "EXIT", "LOG"], rows)
 
 
+def _size(job: PaddleJob) -> str:
+    """The actual and the wanted size of an elastic job, and the range in which it can be scaled."""
+    worker = job.spec.roles[Role.WORKER]
+    actual = job.status.role(Role.WORKER).replicas
+    most = f" to {worker.limits}" if worker.limits else " or more"
+    return f"{actual} of {plural(worker.replicas, 'worker')} wanted; can be scaled to {worker.requests}{most}"
+
+
 def job_page(view: JobView) -> str:
     """A job and its replicas."""
     job = view.job
@@ -49,6 +58,8 @@ def job_page(view: JobView) -> str:
         f"{job.name}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
         f"restarts {status.restarts} of {job.spec.backoff_limit}, disruptions {status.disruptions}"
     ]
+    if is_resizable(job):
+        lines.append(_size(job))
     if view.note or status.message:
         lines.append(view.note or f"{status.reason}: {status.message}")
     notes = [pod.note for pod in view.pods if pod.note]
