@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from paddlejob.api.types import Role, Status
 from paddlejob.local.engine import LocalEngine
@@ -31,13 +34,19 @@ while not (out / "end").exists():
 """
 
 
+TRAINS = """
+export OUTPUT_DIR=$0 STEPS=$(cat $0/steps)
+exec python3 train.py
+"""
+
+
 def document(name: str, out: Path, workers: int, **spec: Any) -> dict[str, Any]:
     container = {
         "name": "paddle",
         "image": "program",
         "command": ["python3", "-c", WORKS, str(out)],
         "resources": {"requests": {"cpu": 1}},
-    }
+    } | spec.pop("container", {})
     template = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 1}}
     worker = {"replicas": workers, "template": template} | spec.pop("worker_", {})
     return {
@@ -82,6 +91,20 @@ class Runs:
         return await self.until(
             name, lambda status: status.phase == "Running" and status.role(Role.WORKER).ready == ready
         )
+
+    def log(self, name: str) -> str:
+        """Of the worker with rank 0, in the current attempt."""
+        path = self.engine.store.folder(("default", name)).log(self.status(name).attempt, f"{name}-worker-0")
+        return path.read_text() if path.exists() else ""
+
+    async def until_training(self, name: str, workers: int) -> int:
+        """Wait for a step of an attempt with this many workers; returns the step that the attempt began after."""
+        begun = rf"worker 0 of {workers}: starts after step (\d+)[^$]*worker 0 of {workers}: step \d+/\d+ loss="
+        ends = time.monotonic() + 180
+        while not (found := re.search(begun, self.log(name))):
+            assert time.monotonic() < ends, (self.status(name), self.log(name))
+            await asyncio.sleep(0.2)
+        return int(found[1])
 
     def end(self, name: str) -> None:
         (self.folder / name / "end").touch()
@@ -155,3 +178,34 @@ async def test_a_killed_worker_of_a_smaller_job_is_restarted_at_the_same_size(tm
         assert await runs.workers("elastic", 3) == contiguous(3)
         runs.end("elastic")
         await runs.until("elastic", lambda status: status.phase == "Completed")
+
+
+@pytest.mark.full
+@pytest.mark.xdist_group("training")
+async def test_training_that_grows_continues_from_its_checkpoint(tmp_path: Path):
+    pytest.importorskip("paddle", reason="PaddlePaddle is not installed")
+    async with LocalEngine(Store(tmp_path / "state"), FOUR_CPUS) as engine:
+        runs = Runs(engine, tmp_path)
+        await runs.submit("other", workers=1)
+        await runs.until_running("other", "1/1")
+        out = tmp_path / "model"
+        out.mkdir()
+        (out / "steps").write_text("1000000")
+        variables = {"SAVE_EVERY": "10", "STEP_SECONDS": "0.05"}
+        env = [{"name": name, "value": value} for name, value in variables.items()]
+        trainer = {"image": "paddlejob/checkpoint:v1", "command": ["sh", "-c", TRAINS, str(out)], "env": env}
+        await runs.submit("elastic", **ELASTIC, container=trainer)
+        assert await runs.until_training("elastic", workers=3) == 0
+        # The next attempt ends soon after it has begun.
+        (out / "steps").write_text(str(last_step(out) + 200))
+        runs.end("other")
+        assert await runs.until_training("elastic", workers=4) > 0
+        status = await runs.until("elastic", lambda status: status.phase == "Completed")
+        assert (status.attempt, status.restarts, status.disruptions) == (2, 0, 0)
+        scores = re.search(r"final accuracy=([\d.]+) untrained_accuracy=([\d.]+)", runs.log("elastic"))
+        assert scores is not None
+        assert float(scores[1]) > float(scores[2])
+
+
+def last_step(out: Path) -> int:
+    return int(max(out.glob("step-*.pdckpt")).stem.removeprefix("step-"))

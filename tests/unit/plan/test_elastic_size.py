@@ -6,7 +6,7 @@ from typing import Any
 
 from paddlejob.api.types import Phase, Progress, Role
 from paddlejob.engine.backend import Rejected
-from paddlejob.plan import Create, Kind, PodPhase, times
+from paddlejob.plan import Create, Delete, Kind, PodPhase, times
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -255,6 +255,16 @@ async def test_a_growth_that_the_remaining_training_does_not_repay_is_left_out()
     ends_in(1000)
     await model.settle()
     assert (model.status.attempt, model.status.worker.ready) == (2, "4/4")
+
+
+async def test_room_that_is_too_small_to_repay_a_restart_is_given_back():
+    model = await running(room=2)
+    progress = Progress(eta=times.format(model.now + INTERVAL + 150))
+    model.job = model.job.model_copy(update={"status": model.status.model_copy(update={"progress": progress})})
+    model.capacity = 3
+    await pass_time(model, INTERVAL)
+    assert (model.status.attempt, len(model.pods)) == (1, 2), "half of 150 s would do, but a third does not"
+    assert any(isinstance(one, Delete) and "repay" in one.because for one in model.done)
 
 
 async def test_it_grows_by_what_fits():

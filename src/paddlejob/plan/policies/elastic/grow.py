@@ -35,12 +35,12 @@ def grow(s: Snapshot) -> Plan | None:
     if not _is_worth_it(s, len(s.members) + len(s.lacking)):
         return replace(decided, actions=(*decided.actions, *_delete(s.spares.values(), "training ends soon")))
     ready = [pod for pod in s.spares.values() if _is_ready(pod)]
-    if ready and _is_worth_it(s, len(s.members) + len(ready)):
-        begins = _begins_at(s, ready)
-        if s.now >= begins:
-            return _begin(s, ready)
-        decided = replace(decided, wake_at=times.earliest(decided.wake_at, begins))
-    return _look_for_room(s, decided)
+    begins = _begins_at(s, ready) if ready else None
+    if begins is None or s.now < begins:
+        return _look_for_room(s, replace(decided, wake_at=times.earliest(decided.wake_at, begins)))
+    if not _is_worth_it(s, len(s.members) + len(ready)):
+        return _give_up(s, decided, s.spares.values(), "too few of the lacking workers fit to repay a restart")
+    return _begin(s, ready)
 
 
 def _look_for_room(s: Snapshot, decided: Plan) -> Plan:
@@ -48,14 +48,19 @@ def _look_for_room(s: Snapshot, decided: Plan) -> Plan:
     spares = s.spares.values()
     useless = [pod for pod in spares if _is_useless(s, pod)]
     if useless:
-        status = decided.status.model_copy(update={"lastResizeTime": times.format(s.now)})
-        return replace(decided, status=status, actions=(*decided.actions, *_delete(useless, "it does not start")))
+        return _give_up(s, decided, useless, "it does not start")
     lacking = [index for index in s.lacking if index not in s.spares]
     due = _due(s, lacking) if lacking else None
     if due is None or s.now < due:
         return replace(decided, wake_at=times.earliest(decided.wake_at, due, *(_deadline(s, pod) for pod in spares)))
     slots = [(Role.WORKER, index) for index in lacking]
     return replace(decided, actions=(*decided.actions, *create_pods(s, slots, s.status.attempt + 1)))
+
+
+def _give_up(s: Snapshot, decided: Plan, pods: Iterable[Pod], because: str) -> Plan:
+    """Delete the pods, and look for room again after the interval."""
+    status = decided.status.model_copy(update={"lastResizeTime": times.format(s.now)})
+    return replace(decided, status=status, actions=(*decided.actions, *_delete(pods, because)))
 
 
 def _delete(pods: Iterable[Pod], because: str) -> list[Action]:
