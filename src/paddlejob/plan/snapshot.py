@@ -87,7 +87,7 @@ class Snapshot:
     @cached_property
     def spares(self) -> dict[int, Pod]:
         """Pods with which an elastic job is about to grow. They belong to the next attempt and wait for it to begin."""
-        if self.status.finished or self.job.spec.suspend:
+        if self.status.finished:
             return {}
         lacking = set(self.lacking)
         return {

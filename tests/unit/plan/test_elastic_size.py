@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from paddlejob.api.types import Phase, Progress, Role
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import Create, Delete, Kind, PodPhase, times
 from tests.support.builders import job
-from tests.support.model import Model
+from tests.support.model import Crash, Model
 
 INTERVAL = 1000
 """Longer than a model lets pass by itself while it settles."""
@@ -241,6 +243,59 @@ async def test_they_go_when_the_job_ends_is_suspended_or_asks_for_less():
     assert (model.status.phase, model.pods) == (Phase.SUSPENDED, {})
 
 
+async def test_they_go_when_the_first_worker_is_done_and_when_the_job_fails():
+    model = await running(room=3)
+    await pass_time(model, INTERVAL)
+    model.end("mnist-worker-1", 0)
+    await model.settle()
+    assert (model.status.phase, "mnist-worker-3" in model.pods) == (Phase.RUNNING, False)
+    assert model.status.message == "1 of 3 workers have finished"
+
+    model = await running(room=3, backoffLimit=0, cleanPodPolicy="Never")
+    await pass_time(model, INTERVAL)
+    model.end("mnist-worker-1", 1)
+    await model.settle()
+    assert (model.status.phase, "mnist-worker-3" in model.pods) == (Phase.FAILED, False)
+
+
+async def test_one_that_failed_is_not_taken_for_a_pod_of_the_attempt_that_a_failure_begins():
+    model = await running(room=3)
+    await pass_time(model, INTERVAL)
+    model.change("mnist-worker-3", phase=PodPhase.FAILED, disrupted=True, reason="OutOfcpu")
+    model.end("mnist-worker-1", 1)
+    model.crash_after = 1
+    with pytest.raises(Crash):
+        await model.step()
+    model.crash()
+    assert (model.status.attempt, len(model.pods)) == (2, 4), "the attempt is recorded, and nothing is deleted yet"
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.worker.ready) == (Phase.RUNNING, 2, "3/4")
+    assert (model.status.restarts, model.status.disruptions) == (1, 0)
+
+
+async def test_a_smaller_job_that_was_suspended_resumes_with_all_its_workers_if_they_fit_now():
+    model = await running(room=3)
+    model.edit(workers=4, **ELASTIC, suspend=True)
+    await model.settle()
+    model.capacity = 4
+    model.edit(workers=4, **ELASTIC)
+    await model.settle()
+    assert (model.status.phase, model.status.worker.ready) == (Phase.RUNNING, "4/4")
+
+
+async def test_two_changes_of_size_in_one_second_are_both_recorded_before_anything_is_deleted():
+    model = elastic(room=3)
+    await model.settle_until_created()
+    model.tick()
+    model.now += 60
+    await model.step()
+    assert model.status.worker.members == "0-2"
+    del model.pods["mnist-worker-3"]
+    model.change("mnist-worker-2", phase=PodPhase.PENDING, node="", address="", reason="Unschedulable")
+    await model.step()
+    assert model.status.worker.members == "0-1"
+
+
 async def test_a_growth_that_the_remaining_training_does_not_repay_is_left_out():
     model = await running(room=3)
     model.capacity = 4
@@ -273,9 +328,10 @@ async def test_it_grows_by_what_fits():
     model.capacity = 3
     await pass_time(model, INTERVAL)
     assert (model.status.attempt, model.status.worker.ready, model.status.worker.members) == (2, "3/4", "0-2")
-    await pass_time(model, INTERVAL)
     model.capacity = 4
-    await pass_time(model, INTERVAL)
+    await pass_time(model, INTERVAL / 2)
+    assert len(model.pods) == 3, "it has just grown"
+    await pass_time(model, INTERVAL / 2)
     assert (model.status.attempt, model.status.worker.ready) == (3, "4/4")
 
 
@@ -331,6 +387,15 @@ async def test_asking_for_more_workers_does_not_stop_training_before_there_is_ro
     assert (model.status.attempt, model.status.worker.ready, model.status.restarts) == (2, "4/4", 0)
 
 
+async def test_a_job_that_has_just_become_smaller_looks_for_room_at_once_when_it_is_scaled():
+    model = await running(room=2, workers=3)
+    assert model.status.worker.ready == "2/3"
+    model.capacity = 4
+    model.edit(workers=4, **ELASTIC)
+    await model.settle()
+    assert (model.status.attempt, model.status.worker.ready) == (2, "4/4")
+
+
 async def test_asking_for_fewer_workers_restarts_the_job_with_these():
     model = await running(room=4)
     model.edit(workers=2, **ELASTIC)
@@ -377,6 +442,7 @@ async def test_a_job_that_an_older_version_started_keeps_training_and_can_grow()
     model.edit(workers=4, **ELASTIC)
     await model.settle()
     assert (model.status.phase, model.status.attempt, model.status.worker.ready) == (Phase.RUNNING, 2, "4/4")
+    assert model.status.disruptions == 0
 
 
 async def test_a_template_changed_after_a_crd_upgrade_does_not_restart_a_smaller_job():

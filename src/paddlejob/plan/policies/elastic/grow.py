@@ -125,7 +125,6 @@ def _begin(s: Snapshot, ready: list[Pod]) -> Plan:
         "ScaledUp",
         message,
         attempt=s.status.attempt + 1,
-        nextRestartTime="",
         replacements="",
         worker=s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": indexes.format(members)}),
         lastResizeTime=times.format(s.now),
