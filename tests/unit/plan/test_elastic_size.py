@@ -261,7 +261,7 @@ async def test_they_go_when_the_first_worker_is_done_and_when_the_job_fails():
 async def test_one_that_failed_is_not_taken_for_a_pod_of_the_attempt_that_a_failure_begins():
     model = await running(room=3)
     await pass_time(model, INTERVAL)
-    model.change("mnist-worker-3", phase=PodPhase.FAILED, disrupted=True, reason="OutOfcpu")
+    model.change("mnist-worker-3", phase=PodPhase.FAILED, exit_code=1)
     model.end("mnist-worker-1", 1)
     model.crash_after = 1
     with pytest.raises(Crash):
@@ -280,7 +280,7 @@ async def test_a_smaller_job_that_was_suspended_resumes_with_all_its_workers_if_
     model.capacity = 4
     model.edit(workers=4, **ELASTIC)
     await model.settle()
-    assert (model.status.phase, model.status.worker.ready) == (Phase.RUNNING, "4/4")
+    assert (model.status.phase, model.status.worker.ready, model.status.attempt) == (Phase.RUNNING, "4/4", 2)
 
 
 async def test_two_changes_of_size_in_one_second_are_both_recorded_before_anything_is_deleted():
