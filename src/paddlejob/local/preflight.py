@@ -42,7 +42,8 @@ def preflight(
 ) -> PreflightResult:
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
-    found.notes += _smaller(job, options, machine)
+    if not found.errors:
+        found.notes += _smaller(job, options, machine)
     found.notes += _gpu_notes(job, options, machine)
     unusable = list(object_errors(options.objects))
     found.errors += unusable

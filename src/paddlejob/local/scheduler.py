@@ -60,13 +60,14 @@ class Scheduler:
         self._addresses.close()
 
     def _reserve(self, objects: JobObjects, job: PaddleJob, overcommit: bool) -> str:
-        """Reserve for the largest part of the job that fits; returns what the rest waits for."""
+        """Reserve for the largest part of the job that fits, if any does; returns what the rest waits for."""
         first_missing = ""
         for slots in _parts(objects, job):
             missing = self._reserve_for(objects, job, slots, overcommit)
             if not missing:
                 return first_missing
             first_missing = first_missing or missing
+        objects.allocation.slots, objects.allocation.resources = frozenset(), None
         return first_missing
 
     def _reserve_for(self, objects: JobObjects, job: PaddleJob, slots: frozenset[Slot], overcommit: bool) -> str:

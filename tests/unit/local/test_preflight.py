@@ -57,6 +57,7 @@ def test_an_elastic_job_that_fits_with_fewer_workers_runs_with_a_note(tmp_path: 
     assert "cpu: the job requests 4 and this machine has 2; it is elastic" in found.notes[0]
     too_many = checked(document("mnist", workers=4, elastic=1, worker_=worker | {"requests": 3}), tmp_path)
     assert "insufficient cpu: the job requests 3 and this machine has 2" in too_many.errors[0]
+    assert not [note for note in too_many.notes if "elastic" in note]
 
 
 def test_this_very_machine_may_be_selected(tmp_path: Path):

@@ -87,6 +87,19 @@ def test_a_job_that_does_not_fit_waits_as_a_whole_and_its_pods_say_why(cluster: 
     assert "insufficient cpu: the job requests 3 and this machine has 4; other jobs hold first (2)" in seen[0].message
 
 
+def test_a_job_that_was_scaled_beyond_what_fits_waits_as_a_whole(cluster: Cluster):
+    objects, job = cluster.job("one", cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    stored = job.model_dump(mode="json")
+    stored["spec"]["worker"]["replicas"] = 5
+    larger = PaddleJob.model_validate(stored)
+    remove(objects, 0, 1)
+    for index in range(5):
+        add(objects, larger, index, attempt=2)
+    cluster.scheduler.schedule(objects, larger)
+    assert bound(objects) == []
+
+
 def bound(objects: JobObjects) -> list[int]:
     return [pod.seen.index for pod in objects.pods.values() if pod.seen.node]
 
