@@ -23,7 +23,8 @@ exec python3 train.py
 
 
 def set_room(cluster: Cluster, node: str, slots: int) -> None:
-    patch = json.dumps({"status": {"capacity": {SLOT: str(slots)}}})
+    has = {SLOT: str(slots)}
+    patch = json.dumps({"status": {"capacity": has, "allocatable": has}})
     cluster.kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch)
 
 
@@ -89,6 +90,8 @@ def test_an_elastic_job_starts_with_three_of_four_workers_grows_loses_a_node_and
         job.until(phase="Running", worker_ready="3/4", worker_replicas=3, attempt=1)
         assert until_training(job, 3) == 0
         assert "training with 3 of 4 workers" in job.status()["message"]
+        scale = ["get", "pdj", job.name, "--subresource=scale", "-o", "jsonpath={.spec.replicas} {.status.replicas}"]
+        assert job.kubectl(*scale) == "4 3"
 
         set_room(operator, home, 2)
         appeared = time.monotonic()
