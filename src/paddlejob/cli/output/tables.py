@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.types import PaddleJob, Role
-from paddlejob.cli.output.humanize import age, plural, run_time
+from paddlejob.cli.output.humanize import age, run_time
 from paddlejob.cli.targets.target import JobView, PodView
 from paddlejob.plan.size import is_resizable
 
@@ -43,11 +43,11 @@ def pod_table(pods: list[PodView]) -> str:
 
 
 def _size(job: PaddleJob) -> str:
-    """The actual and the wanted size of an elastic job, and the range in which it can be scaled."""
+    """The actual and the wanted size of an elastic job, and its bounds."""
     worker = job.spec.roles[Role.WORKER]
+    most = f", limits {worker.limits}" if worker.limits else ""
     actual = job.status.role(Role.WORKER).replicas
-    most = f" to {worker.limits}" if worker.limits else " or more"
-    return f"{actual} of {plural(worker.replicas, 'worker')} wanted; can be scaled to {worker.requests}{most}"
+    return f"workers: {actual} of {worker.replicas} wanted (requests {worker.requests}{most})"
 
 
 def job_page(view: JobView) -> str:
