@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from paddlejob.plan import indexes
+
 Object = dict[str, Any]
 
 
@@ -28,6 +30,9 @@ class Stage(Protocol):
 
     async def change(self, **fields: Any) -> None:
         """Change fields of the spec."""
+
+    async def room(self, pods: int) -> None:
+        """From now on this many pods fit."""
 
     async def until_gone(self, *pods: str) -> None:
         """Wait until these pods no longer exist."""
@@ -142,6 +147,62 @@ async def an_elastic_job_is_scaled_while_it_runs(stage: Stage) -> None:
     assert seen["PADDLE_TRAINERS_NUM"] == "3"
 
 
+ELASTIC: Object = {
+    "elastic": 1,
+    "worker_": {"requests": 2, "limits": 4},
+    "scheduleTimeoutSeconds": 1,
+    "growthIntervalSeconds": 1,
+}
+
+
+async def ranks(stage: Stage, status: Object) -> list[tuple[str, str]]:
+    """Rank and size, as each worker of the attempt sees them."""
+    names = [f"story-worker-{index}" for index in sorted(indexes.parse(status["worker"]["members"]))]
+    seen = [await stage.environment(name) for name in names]
+    assert [one["PADDLE_CURRENT_ENDPOINT"] for one in seen] == seen[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    assert all(one["RANK"] == one["POD_INDEX"] == one["PADDLE_TRAINER_ID"] for one in seen)
+    assert all(one["NNODES"] == one["PADDLE_TRAINERS_NUM"] for one in seen)
+    return [(one["PADDLE_TRAINER_ID"], one["PADDLE_TRAINERS_NUM"]) for one in seen]
+
+
+async def an_elastic_job_starts_with_the_workers_that_fit_and_grows_when_there_is_room(stage: Stage) -> None:
+    await stage.room(3)
+    await stage.submit(workers=4, **ELASTIC)
+    status = await stage.until(phase="Running", worker_ready="3/4", worker_replicas=3, attempt=1)
+    assert await ranks(stage, status) == [("0", "3"), ("1", "3"), ("2", "3")]
+    await stage.room(4)
+    status = await stage.until(phase="Running", worker_ready="4/4", restarts=0, disruptions=0)
+    assert await ranks(stage, status) == [("0", "4"), ("1", "4"), ("2", "4"), ("3", "4")]
+    for index in range(4):
+        await stage.exit(f"story-worker-{index}", 0)
+    await stage.until(phase="Completed")
+
+
+async def an_elastic_job_trains_on_until_there_is_room_for_the_workers_it_was_scaled_to(stage: Stage) -> None:
+    await stage.room(2)
+    await stage.submit(workers=2, **ELASTIC)
+    await stage.until(phase="Running", worker_ready="2/2")
+    before = await stage.pods()
+    await stage.change(workers=3)
+    await stage.until(phase="Running", worker_ready="2/3", attempt=1)
+    assert before.items() <= (await stage.pods()).items()
+    await stage.room(4)
+    status = await stage.until(phase="Running", worker_ready="3/3", restarts=0, disruptions=0)
+    assert await ranks(stage, status) == [("0", "3"), ("1", "3"), ("2", "3")]
+    await stage.change(workers=2)
+    status = await stage.until(phase="Running", worker_ready="2/2", restarts=0, disruptions=0)
+    assert await ranks(stage, status) == [("0", "2"), ("1", "2")]
+
+
+async def a_failure_of_an_elastic_job_that_is_smaller_than_it_asks_for_restarts_it_at_that_size(stage: Stage) -> None:
+    await stage.room(3)
+    await stage.submit(workers=4, **ELASTIC | {"growthIntervalSeconds": 600})
+    await stage.until(phase="Running", worker_ready="3/4")
+    await stage.exit("story-worker-1", 1)
+    status = await stage.until(phase="Running", worker_ready="3/4", restarts=1)
+    assert await ranks(stage, status) == [("0", "3"), ("1", "3"), ("2", "3")]
+
+
 async def scaling_down_to_a_worker_that_is_done_is_no_success_while_others_train(stage: Stage) -> None:
     await stage.submit(workers=3, elastic=1)
     await stage.until(phase="Running", worker_ready="3/3")
@@ -249,6 +310,9 @@ STORIES: tuple[Story, ...] = (
     a_server_that_exits_restarts_the_job,
     suspending_removes_the_pods_and_resuming_starts_them_again,
     an_elastic_job_is_scaled_while_it_runs,
+    an_elastic_job_starts_with_the_workers_that_fit_and_grows_when_there_is_room,
+    an_elastic_job_trains_on_until_there_is_room_for_the_workers_it_was_scaled_to,
+    a_failure_of_an_elastic_job_that_is_smaller_than_it_asks_for_restarts_it_at_that_size,
     scaling_down_to_a_worker_that_is_done_is_no_success_while_others_train,
     a_live_worker_that_fails_is_replaced_alone,
     a_dead_server_rebuilds_a_job_with_live_workers,

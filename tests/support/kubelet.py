@@ -22,6 +22,8 @@ class Kubelet:
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.hold: set[str] = set()
+        self.capacity: int | None = None
+        """How many pods fit; None: all of them."""
         self.frozen = False
         self._syncing = asyncio.Lock()
         self._client = client
@@ -99,6 +101,9 @@ class Kubelet:
             except (NotFound, Conflict):
                 continue
 
+    async def _has_room(self) -> bool:
+        return self.capacity is None or sum(map(_holds, await self.pods())) < self.capacity
+
     async def _sync_pod(self, pod: Object, environments: set[str]) -> None:
         name, status = pod["metadata"]["name"], pod.get("status") or {}
         if pod["metadata"].get("deletionTimestamp"):
@@ -111,6 +116,10 @@ class Kubelet:
         wanted = pod["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
         if wanted in environments:
             await self.write(name, {"phase": "Running", **self._address(status), **_state(pod, {"running": {}})})
+        elif not status.get("podIP") and not await self._has_room():
+            if not status.get("conditions"):
+                condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+                await self.write(name, {"conditions": [condition]})
         elif not status.get("podIP"):
             message = f'configmap "{wanted}" not found'
             waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
@@ -123,6 +132,11 @@ class Kubelet:
         number = next(self._addresses)
         address = f"10.9.{number // 250}.{number % 250 + 1}"
         return {"podIP": address, "podIPs": [{"ip": address}]}
+
+
+def _holds(pod: Object) -> bool:
+    status = pod.get("status") or {}
+    return bool(status.get("podIP")) and status.get("phase") not in ("Succeeded", "Failed")
 
 
 def _state(pod: Object, state: Object) -> Object:

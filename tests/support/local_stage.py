@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.local.engine import LocalEngine
-from paddlejob.local.state.changes import change_spec
+from paddlejob.local.state.changes import change_spec, mark_for_deletion
 from paddlejob.local.state.store import JobFolder
 from tests.support import expecting
 from tests.support.builders import document
 
 Object = dict[str, Any]
+CPUS = 4
+"""Of the machine; each pod requests one."""
 PUPPET = Path(__file__).with_name("puppet.py")
 
 
@@ -41,13 +43,40 @@ class LocalStage:
         return {
             "spec": {
                 "terminationGracePeriodSeconds": 1,
-                "containers": [{"name": "paddle", "image": "puppet", "command": command, "env": env}],
+                "containers": [
+                    {
+                        "name": "paddle",
+                        "image": "puppet",
+                        "command": command,
+                        "env": env,
+                        "resources": {"requests": {"cpu": 1}},
+                    }
+                ],
             }
         }
 
-    async def status(self) -> Object:
-        status = self.engine.status(self._folder.key)
+    async def room(self, pods: int) -> None:
+        """Another job holds the other CPUs."""
+        folder = self.engine.store.folder(("default", "other"))
+        if folder.document():
+            mark_for_deletion(folder, time.time())
+            await self.engine.wait_until_idle(folder.key)
+        if pods < CPUS:
+            other = document("other", workers=1)
+            container: Object = {"name": "paddle", "image": "other", "command": ["sleep", "300"]}
+            container["resources"] = {"requests": {"cpu": CPUS - pods}}
+            other["spec"]["worker"]["template"] = {
+                "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}
+            }
+            await self.engine.submit(other)
+            await expecting.until(lambda: self._status(folder), {"phase": "Running"})
+
+    async def _status(self, folder: JobFolder) -> Object:
+        status = self.engine.status(folder.key)
         return status.model_dump(mode="json") if status else {}
+
+    async def status(self) -> Object:
+        return await self._status(self._folder)
 
     async def until(self, **expected: Any) -> Object:
         return await expecting.until(self.status, expected)

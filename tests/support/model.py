@@ -54,6 +54,8 @@ class Model:
         self.crash_after: int | None = None
         self.crashes = 0
         self.kubelet_runs = True
+        self.capacity: int | None = None
+        """How many pods fit on the nodes; None: all of them."""
         self._uids = 0
         self._loop = Reconciler(self, clock=lambda: self.now)
 
@@ -157,6 +159,7 @@ class Model:
             created=self.now,
             build=annotations[contract.ANNOTATION_BUILD],
             replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
+            rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
         )
 
     def _delete_pod(self, name: str, uid: str, force: bool) -> None:
@@ -185,12 +188,25 @@ class Model:
         for pod in list(self.pods.values()):
             if pod.deleting and self.kubelet_runs:
                 del self.pods[pod.name]
-            elif not pod.address and not pod.reason:
+            elif self.capacity is not None and not pod.node and not pod.ended and not self._has_room():
+                if pod.reason != "Unschedulable":
+                    self.fits_nowhere(pod.name)
+            elif not pod.address and (not pod.reason or self.capacity is not None):
                 number = int(pod.uid.rsplit("-", 1)[-1])
                 self.schedule(pod.name)
                 self.change(pod.name, address=f"10.1.0.{number}", phase=PodPhase.WAITING)
             elif pod.phase is PodPhase.WAITING and pod.attempt in self.environments:
                 self.change(pod.name, phase=PodPhase.RUNNING)
+
+    def _has_room(self) -> bool:
+        assert self.capacity is not None
+        return sum(bool(pod.node) and not pod.ended for pod in self.pods.values()) < self.capacity
+
+    def lose_node(self, name: str) -> None:
+        """The node of a pod dies, and there is room for one pod less."""
+        if self.capacity is not None:
+            self.capacity = max(0, self.capacity - 1)
+        self.change(name, phase=PodPhase.FAILED, disrupted=True, reason="NodeLost")
 
     def schedule(self, name: str) -> None:
         """The scheduler finds a node for the pod."""

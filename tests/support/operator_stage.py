@@ -58,9 +58,17 @@ class OperatorStage:
         config = await self.client.get(CONFIGMAPS, container["envFrom"][0]["configMapRef"]["name"], self.namespace)
         seen: dict[str, str] = dict(config["data"])
         for one in container["env"]:
-            value = found["status"]["podIP"] if "valueFrom" in one else one.get("value", "")
+            source = one.get("valueFrom") or {}
+            if "configMapKeyRef" in source:
+                assert source["configMapKeyRef"]["name"] == config["metadata"]["name"]
+                value = config["data"][source["configMapKeyRef"]["key"]]
+            else:
+                value = found["status"]["podIP"] if source else one.get("value", "")
             seen[one["name"]] = re.sub(r"\$\((\w+)\)", lambda name: seen[name[1]], value)
         return seen
+
+    async def room(self, pods: int) -> None:
+        self.kubelet.capacity = pods
 
     async def change(self, **fields: Any) -> None:
         workers = fields.pop("workers", None)

@@ -145,7 +145,8 @@ class Spec(Model):
         ge=0,
         description="If 1 or more, workers can be scaled while the job runs. The job then restarts from its "
         "checkpoint. With parameter servers and withGloo 0 it does not: workers join and leave while the others "
-        "train, and a worker that fails or is lost is replaced alone.",
+        "train, and a worker that fails or is lost is replaced alone. Otherwise, if worker.requests is set too, the "
+        "job trains with fewer workers while there is no room for all.",
     )
     schedulingPolicy: SchedulingPolicy | None = Field(
         None, description="Gang scheduling with Volcano: all pods start together, or none of them."
@@ -156,6 +157,12 @@ class Spec(Model):
         description="If some pods have a node and no node was found for the others for this many seconds (plus up "
         "to 50%), all pods are deleted and created again a little later, so that other jobs can use the nodes. "
         "The same applies to pods that exceed a quota. Defaults to 60.",
+    )
+    growthIntervalSeconds: int | None = Field(
+        None,
+        ge=1,
+        description="An elastic job that trains with fewer workers than replicas looks for room for the others this "
+        "many seconds after its size last changed. Defaults to 300.",
     )
     startupDeadlineSeconds: int | None = Field(
         None,
@@ -202,6 +209,10 @@ class Spec(Model):
         return self.scheduleTimeoutSeconds or 60
 
     @property
+    def growth_interval(self) -> int:
+        return self.growthIntervalSeconds or 300
+
+    @property
     def startup_deadline(self) -> int:
         return self.startupDeadlineSeconds or 600
 
@@ -242,7 +253,9 @@ class Spec(Model):
 
 
 class RoleStatus(Model):
-    replicas: int = Field(0, description="The desired number of pods.")
+    replicas: int = Field(
+        0, description="The number of pods of the current attempt; an elastic job may have fewer than it asks for."
+    )
     pending: int = Field(0, description="Pods whose program has not started yet.")
     running: int = Field(0, description="Pods whose program is running.")
     succeeded: int = Field(0, description="Pods whose program exited with status 0.")
@@ -251,8 +264,8 @@ class RoleStatus(Model):
     finished: str = Field("", description="Indexes that succeeded in this attempt, as ranges: 0-3,7.")
     members: str = Field(
         "",
-        description="Indexes of the replicas of this attempt, as ranges, if an elastic job runs with fewer than it "
-        "asks for; empty: all.",
+        description="Indexes of the workers of this attempt, as ranges, if the job is elastic and has requests; "
+        "empty: all.",
     )
 
 
@@ -341,7 +354,9 @@ class Status(Model):
         (), description="Nodes that the next attempts avoid, because this job failed there repeatedly."
     )
     suspectNodes: tuple[str, ...] = Field((), description="Nodes on which pods of this job failed alone, once.")
-    lastResizeTime: str = Field("", description="When the number of workers of an elastic job last changed by itself.")
+    lastResizeTime: str = Field(
+        "", description="When the number of workers of an elastic job last changed by itself, or growing was given up."
+    )
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")
     templateDigest: str = Field(

@@ -123,6 +123,8 @@ COUNTS: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message
 
 
 def _only_counts_differ(one: Status, other: Status) -> bool:
+    if one.role(Role.WORKER).members != other.role(Role.WORKER).members:
+        return False
     return one.model_copy(update=COUNTS) == other.model_copy(update=COUNTS)
 
 

@@ -152,5 +152,6 @@ def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> Lo
         created=now,
         build=annotations[contract.ANNOTATION_BUILD],
         replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
+        rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
     )
     return LocalPod(key, seen, manifest, own)

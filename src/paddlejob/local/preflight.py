@@ -15,7 +15,7 @@ from paddlejob.api.types import PaddleJob
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.gpu_locks import is_free
 from paddlejob.local.machine.gpus import VISIBLE
-from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job
+from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job, of_replicas
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.env import temporary_notes
 from paddlejob.local.runtime.images import Image, argv, find_image
@@ -23,6 +23,7 @@ from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source, named
 from paddlejob.local.sandbox.mounts import AT_A_FILE
 from paddlejob.local.state.store import Store
 from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured
+from paddlejob.plan.size import fewest_slots, is_resizable
 
 Manifest = dict[str, Any]
 LAUNCHER = "paddle.distributed.launch"
@@ -42,6 +43,8 @@ def preflight(
 ) -> PreflightResult:
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
+    if not found.errors:
+        found.notes += _smaller(job, options, machine)
     found.notes += _gpu_notes(job, options, machine)
     found.notes += temporary_notes(options)
     for role, spec in job.spec.roles.items():
@@ -79,7 +82,7 @@ def _missing_python(job: PaddleJob, options: RunOptions) -> Iterator[str]:
 
 
 def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
-    for resource, requested in of_job(job.spec).items():
+    for resource, requested in of_replicas(job.spec, fewest_slots(job)).items():
         capacity = machine.capacity(resource)
         if capacity is None or requested <= capacity:
             continue
@@ -92,6 +95,19 @@ def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iter
             yield f"{amounts}{reason}; {ON_CPU}"
         elif not options.overcommit:
             yield f"{amounts}; lower requests or replicas, or run it anyway with --overcommit"
+
+
+def _smaller(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
+    """An elastic job that this machine can run, but not with all its workers."""
+    if options.overcommit or not is_resizable(job):
+        return
+    for resource, requested in of_job(job.spec).items():
+        capacity = machine.capacity(resource)
+        if capacity is not None and requested > capacity:
+            amounts = (
+                f"{format_quantity(resource, requested)} and this machine has {format_quantity(resource, capacity)}"
+            )
+            yield f"{resource}: the job requests {amounts}; it is elastic and trains with the workers that fit."
 
 
 def _gpu_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:

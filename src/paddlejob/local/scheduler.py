@@ -1,18 +1,23 @@
-"""Binds pending pods to this machine: all pods of a job at once, or none while the job's requests do not fit."""
+"""Binds pending pods to this machine: all pods of a job at once, or none while the job's requests do not fit.
+
+Of an elastic job it binds as many workers as fit, but none while fewer than `worker.requests` do.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
-from paddlejob.api.types import PaddleJob
+from paddlejob.api.types import PaddleJob, Role, Slot
 from paddlejob.local.machine.addresses import Addresses
 from paddlejob.local.machine.ports import PortBlock
 from paddlejob.local.machine.reservations import Reservations
-from paddlejob.local.machine.resources import Machine, of_job
+from paddlejob.local.machine.resources import Machine, of_replicas
 from paddlejob.local.objects import JobObjects
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.state.store import Store
-from paddlejob.plan import times
+from paddlejob.plan import indexes, times
+from paddlejob.plan.size import fewest_workers, is_resizable
 from paddlejob.plan.world import UNSCHEDULABLE
 
 GPU_SHARED = "GPUShared"
@@ -30,11 +35,13 @@ class Scheduler:
             objects.allocation.ports = PortBlock()
 
     def schedule(self, objects: JobObjects, job: PaddleJob, *, overcommit: bool = False) -> None:
-        """Bind every pod that has no address yet, or mark each of them as unschedulable."""
+        """Bind every pod that has no address yet and fits, and mark the others as unschedulable."""
         unbound = objects.unbound_pods()
-        missing = self._reserve(objects, job, overcommit) if unbound else ""
+        if not unbound:
+            return
+        missing = self._reserve(objects, job, overcommit)
         for pod in unbound:
-            if not missing:
+            if (pod.seen.role, pod.seen.index) in objects.allocation.slots:
                 self._bind(objects, pod)
             elif pod.seen.message != missing:
                 objects.update(pod, reason=UNSCHEDULABLE, message=missing)
@@ -53,14 +60,27 @@ class Scheduler:
         self._addresses.close()
 
     def _reserve(self, objects: JobObjects, job: PaddleJob, overcommit: bool) -> str:
-        requested = of_job(job.spec)
-        if objects.allocation.resources == requested:
+        """Reserve for the largest part of the job that fits, if any does; returns what the rest waits for."""
+        first_missing = ""
+        for slots in _parts(objects, job):
+            missing = self._reserve_for(objects, job, slots, overcommit)
+            if not missing:
+                return first_missing
+            first_missing = first_missing or missing
+        objects.allocation.slots, objects.allocation.resources = frozenset(), None
+        return first_missing
+
+    def _reserve_for(self, objects: JobObjects, job: PaddleJob, slots: frozenset[Slot], overcommit: bool) -> str:
+        allocation, requested = objects.allocation, of_replicas(job.spec, slots)
+        if allocation.slots == slots and allocation.resources == requested:
             return ""
-        missing = self._reservations.reserve(job, objects.folder, objects.allocation, overcommit)
-        objects.allocation.resources = None if missing else requested
-        if objects.allocation.shared_gpus and not missing:
+        missing = self._reservations.reserve(job, objects.folder, allocation, overcommit, slots)
+        if missing:
+            return missing
+        allocation.slots, allocation.resources = slots, requested
+        if allocation.shared_gpus:
             self._report_shared_gpus(objects)
-        return missing
+        return ""
 
     def _report_shared_gpus(self, objects: JobObjects) -> None:
         shared = ", ".join(f"GPU {gpu.visible_as} ({gpu.uuid})" for gpu in objects.allocation.shared_gpus)
@@ -72,3 +92,19 @@ class Scheduler:
         if self._machine.gpus:
             pod.gpus = objects.allocation.gpus(pod.seen.name)
         objects.update(pod, address=self._addresses.take(), node=self._machine.name, reason="", message="")
+
+
+def _parts(objects: JobObjects, job: PaddleJob) -> Iterator[frozenset[Slot]]:
+    """The parts of a job that resources may be reserved for, the largest first."""
+    if not is_resizable(job):
+        yield frozenset(job.spec.slots)
+        return
+    existing = {(pod.seen.role, pod.seen.index) for pod in objects.pods.values()}
+    members = indexes.parse(job.status.role(Role.WORKER).members) or range(job.spec.roles[Role.WORKER].replicas)
+    kept = objects.allocation.slots & (existing | {(Role.WORKER, index) for index in members})
+    servers = {slot for slot in job.spec.slots if slot[0] is not Role.WORKER}
+    workers = sorted(slot for slot in existing - kept if slot[0] is Role.WORKER)
+    for count in range(len(workers), -1, -1):
+        part = kept | servers | set(workers[:count])
+        if len(part - servers) >= fewest_workers(job):
+            yield frozenset(part)

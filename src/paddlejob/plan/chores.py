@@ -10,6 +10,7 @@ from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Delete, DropFinalizer, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis import overdue
 from paddlejob.plan.policies.deadline import deadline
+from paddlejob.plan.policies.elastic.shrink import shrinks_at
 from paddlejob.plan.policies.startup.missing_pods import missing_services
 from paddlejob.plan.snapshot import Snapshot
 
@@ -27,7 +28,7 @@ def with_chores(s: Snapshot, decided: Plan) -> Plan:
         *drop_old_finalizer(s.job),
         *_record_reason(s, decided),
     ]
-    wake_at = times.earliest(decided.wake_at, deadline(s), overdue.look_again(s))
+    wake_at = times.earliest(decided.wake_at, deadline(s), overdue.look_again(s), shrinks_at(s))
     return replace(decided, actions=(*decided.actions, *chores), wake_at=wake_at)
 
 

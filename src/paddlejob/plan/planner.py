@@ -9,6 +9,8 @@ from paddlejob.plan.diagnosis.rejections import hold_back
 from paddlejob.plan.policies.changed_spec import rebuild_changed
 from paddlejob.plan.policies.deadline import fail_overdue
 from paddlejob.plan.policies.disruption import settle_disruption
+from paddlejob.plan.policies.elastic.grow import grow
+from paddlejob.plan.policies.elastic.shrink import shrink_to_fit
 from paddlejob.plan.policies.failure import settle_failure
 from paddlejob.plan.policies.finished import tidy_finished
 from paddlejob.plan.policies.incomplete import fail_incomplete
@@ -57,10 +59,12 @@ def _decide(s: Snapshot) -> Plan:
         or clear_stale(s)
         or wait_for_restart(s)
         or wait_for_gang(s)
+        or shrink_to_fit(s)
         or release_half_created(s)
         or fill_missing(s)
         or release_half_scheduled(s)
         or restart_overdue(s)
         or open_start_barrier(s)
+        or grow(s)
         or watch_training(s)
     )

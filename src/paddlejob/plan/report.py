@@ -29,17 +29,19 @@ def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: ob
 def _counted(s: Snapshot, role: Role) -> RoleStatus:
     wanted = s.job.spec.roles[role].replicas
     pods = [pod for pod in s.current.values() if pod.role is role]
+    size = len(s.members) if role is Role.WORKER else wanted
     phases = [pod.phase for pod in pods]
     running = phases.count(PodPhase.RUNNING)
     finished = s.succeeded_workers if role is Role.WORKER else frozenset()
     return RoleStatus(
-        replicas=wanted,
+        replicas=size,
         pending=phases.count(PodPhase.PENDING) + phases.count(PodPhase.WAITING),
         running=running,
         succeeded=max(phases.count(PodPhase.SUCCEEDED), len(finished)),
         failed=sum(_is_failure(pod, s.status.phase) for pod in pods),
         ready=f"{running}/{wanted}",
         finished=indexes.format(finished),
+        members=s.status.role(role).members,
     )
 
 

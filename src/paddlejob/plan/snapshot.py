@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
 from paddlejob.plan import indexes, progress, replacements, times
 from paddlejob.plan.objects import environment
 from paddlejob.plan.objects.build_mark import template_digest
+from paddlejob.plan.size import is_resizable
 from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase, World
 
 
@@ -30,12 +32,18 @@ class Snapshot:
     @cached_property
     def stale(self) -> list[Pod]:
         """Pods of earlier attempts, pods that were replaced, and pods of replicas that are no longer wanted."""
-        wanted = set(self.slots)
-        return [pod for pod in self.world.pods if not self._is_current(pod) or (pod.role, pod.index) not in wanted]
+        wanted, spares = set(self.slots), {pod.uid for pod in self.spares.values()}
+        return [
+            pod
+            for pod in self.world.pods
+            if (not self._is_current(pod) or (pod.role, pod.index) not in wanted) and pod.uid not in spares
+        ]
 
     def _is_current(self, pod: Pod) -> bool:
         replaced = pod.replacement < self.replaced.get((pod.role, pod.index), 0)
-        return pod.attempt == self.status.attempt and not replaced
+        # One with which an elastic job was about to grow may be left when another attempt begins.
+        left_over = pod.role is Role.WORKER and pod.index not in self.members and is_resizable(self.job)
+        return pod.attempt == self.status.attempt and not replaced and not left_over
 
     @cached_property
     def replaced(self) -> dict[Slot, int]:
@@ -49,7 +57,49 @@ class Snapshot:
 
     @cached_property
     def slots(self) -> list[Slot]:
-        return self.job.spec.slots
+        """The replicas of the current attempt, servers first."""
+        workers = sorted(self.members)
+        return [
+            (role, index)
+            for role, spec in self.job.spec.roles.items()
+            for index in (workers if role is Role.WORKER else range(spec.replicas))
+        ]
+
+    @cached_property
+    def members(self) -> frozenset[int]:
+        """The workers of the current attempt; an elastic job may run with fewer than it asks for."""
+        worker = self.job.spec.worker
+        recorded = self.status.role(Role.WORKER)
+        if worker is None:
+            return frozenset()
+        if not is_resizable(self.job):
+            return frozenset(range(worker.replicas))
+        members = indexes.parse(recorded.members)
+        if not self.published:
+            return frozenset(sorted(members or range(worker.replicas))[: worker.replicas])
+        # A job that an older version started has no record of its members.
+        return members or frozenset(range(recorded.replicas or worker.replicas))
+
+    @cached_property
+    def lacking(self) -> list[int]:
+        """The workers by which a running elastic job would grow to the size that it asks for."""
+        worker = self.job.spec.worker
+        if worker is None or not is_resizable(self.job) or not self.published or self.succeeded_workers:
+            return []
+        free = (index for index in range(worker.replicas) if index not in self.members)
+        return list(islice(free, max(0, worker.replicas - len(self.members))))
+
+    @cached_property
+    def spares(self) -> dict[int, Pod]:
+        """Pods with which an elastic job is about to grow. They belong to the next attempt and wait for it to begin."""
+        if self.status.finished:
+            return {}
+        lacking = set(self.lacking)
+        return {
+            pod.index: pod
+            for pod in self.world.pods
+            if pod.role is Role.WORKER and pod.index in lacking and pod.attempt == self.status.attempt + 1
+        }
 
     @cached_property
     def succeeded_workers(self) -> frozenset[int]:
@@ -101,7 +151,11 @@ class Snapshot:
 
 def look(job: PaddleJob, world: World, now: float) -> Snapshot:
     job, scale_rejected = _within_limits(job)
+    changed = job.metadata.generation != job.status.observedGeneration
     status = job.status.model_copy(update={"mode": job.mode, "observedGeneration": job.metadata.generation})
+    if changed and is_resizable(job):
+        # The user may have asked for another size: look for room now instead of when it is due.
+        status = status.model_copy(update={"lastResizeTime": ""})
     if not status.finished:
         status = status.model_copy(update={"templateDigest": template_digest(job)})
     # A job without an attempt is new, or was begun by another operator.

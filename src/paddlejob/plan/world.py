@@ -63,10 +63,17 @@ class Pod:
     """An init container failed, so the training container never starts."""
     replacement: int = 0
     """How many pods of this replica were replaced before it in its attempt."""
+    rank_published: bool = False
+    """Its rank is in the environment of its attempt. Otherwise it is the index of the replica."""
 
     @property
     def deleting(self) -> bool:
         return self.deletion_due is not None
+
+    @property
+    def placed(self) -> bool:
+        """Whether it has a node."""
+        return bool(self.node or self.address)
 
     @property
     def ended(self) -> bool:

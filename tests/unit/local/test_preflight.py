@@ -50,6 +50,16 @@ def test_all_errors_are_reported_at_once(tmp_path: Path):
     assert "--overcommit" in errors
 
 
+def test_an_elastic_job_that_fits_with_fewer_workers_runs_with_a_note(tmp_path: Path):
+    worker = {"requests": 2, "template": template(**TRUE, resources={"limits": {"cpu": 1}})}
+    found = checked(document("mnist", workers=4, elastic=1, worker_=worker), tmp_path)
+    assert found.errors == []
+    assert "cpu: the job requests 4 and this machine has 2; it is elastic" in found.notes[0]
+    too_many = checked(document("mnist", workers=4, elastic=1, worker_=worker | {"requests": 3}), tmp_path)
+    assert "insufficient cpu: the job requests 3 and this machine has 2" in too_many.errors[0]
+    assert not [note for note in too_many.notes if "elastic" in note]
+
+
 def test_this_very_machine_may_be_selected(tmp_path: Path):
     wanted = with_pod({}, nodeSelector={"kubernetes.io/hostname": "laptop", "kubernetes.io/os": "linux"})
     assert checked(wanted, tmp_path).errors == []

@@ -35,8 +35,10 @@ class Cluster:
         self._locks: list[Any] = []
         self._objects: list[JobObjects] = []
 
-    def job(self, name: str, workers: int = 2, **limits: Any) -> tuple[JobObjects, PaddleJob]:
-        made = document(name, workers=workers, worker_={"template": template(resources={"limits": limits})})
+    def job(self, name: str, workers: int = 2, requests: int = 0, **limits: Any) -> tuple[JobObjects, PaddleJob]:
+        """With `requests` it is elastic."""
+        worker = {"template": template(resources={"limits": limits})} | ({"requests": requests} if requests else {})
+        made = document(name, workers=workers, worker_=worker, elastic=1 if requests else 0)
         folder, lock = self.store.begin(made, RunOptions(), NOON)
         self._locks.append(lock)
         job = folder.job()
@@ -83,6 +85,94 @@ def test_a_job_that_does_not_fit_waits_as_a_whole_and_its_pods_say_why(cluster: 
     seen = [pod.seen for pod in objects.pods.values()]
     assert [(pod.address, pod.node, pod.reason) for pod in seen] == [("", "", "Unschedulable")] * 3
     assert "insufficient cpu: the job requests 3 and this machine has 4; other jobs hold first (2)" in seen[0].message
+
+
+def test_a_job_that_was_scaled_beyond_what_fits_waits_as_a_whole(cluster: Cluster):
+    objects, job = cluster.job("one", cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    stored = job.model_dump(mode="json")
+    stored["spec"]["worker"]["replicas"] = 5
+    larger = PaddleJob.model_validate(stored)
+    remove(objects, 0, 1)
+    for index in range(5):
+        add(objects, larger, index, attempt=2)
+    cluster.scheduler.schedule(objects, larger)
+    assert bound(objects) == []
+
+
+def bound(objects: JobObjects) -> list[int]:
+    return [pod.seen.index for pod in objects.pods.values() if pod.seen.node]
+
+
+def remove(objects: JobObjects, *indexes: int) -> None:
+    for pod in [pod for pod in objects.pods.values() if pod.seen.index in indexes]:
+        objects.remove(pod)
+
+
+def add(objects: JobObjects, job: PaddleJob, index: int, attempt: int) -> None:
+    manifest = pod_manifest(job, Role.WORKER, index, attempt, build_mark(job))
+    uid = f"{job.name}-{index}-{attempt}"
+    objects.add(new_pod(objects.key, uid, manifest, objects.folder.path / "pods", NOON))
+
+
+def test_of_an_elastic_job_as_many_workers_are_bound_as_fit(cluster: Cluster):
+    cluster.scheduler.schedule(*cluster.job("first", workers=1, cpu=1))
+    objects, job = cluster.job("elastic", workers=4, requests=2, cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    assert bound(objects) == [0, 1, 2]
+    (left,) = objects.unbound_pods()
+    assert left.seen.reason == "Unschedulable"
+    assert "the job requests 4 and this machine has 4; other jobs hold first (1)" in left.seen.message
+
+
+def test_of_an_elastic_job_none_is_bound_while_fewer_than_requested_fit(cluster: Cluster):
+    cluster.scheduler.schedule(*cluster.job("first", workers=3, cpu=1))
+    objects, job = cluster.job("elastic", workers=4, requests=2, cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    assert bound(objects) == []
+    other = cluster.job("other", workers=1, cpu=1)
+    cluster.scheduler.schedule(*other)
+    assert bound(other[0]) == [0], "it holds nothing while it waits"
+
+
+def test_an_elastic_job_keeps_what_it_holds_when_its_pods_are_replaced_and_takes_more_when_it_grows(cluster: Cluster):
+    first = cluster.job("first", workers=1, cpu=1)
+    cluster.scheduler.schedule(*first)
+    objects, job = cluster.job("elastic", workers=4, requests=2, cpu=1)
+    cluster.scheduler.schedule(objects, job)
+    remove(objects, 3)
+    status = {"attempt": 1, "worker": {"members": "0-2"}}
+    job = PaddleJob.model_validate(job.model_dump(mode="json") | {"status": status})
+    add(objects, job, 3, attempt=2)
+    cluster.scheduler.schedule(objects, job)
+    assert bound(objects) == [0, 1, 2]
+    cluster.scheduler.release(first[0])
+    cluster.scheduler.schedule(objects, job)
+    assert bound(objects) == [0, 1, 2, 3]
+    remove(objects, 0, 1, 2)
+    waits = cluster.job("waits", workers=1, cpu=1)
+    cluster.scheduler.schedule(*waits)
+    assert bound(waits[0]) == [], "the pods are about to be created again"
+    for index in range(3):
+        add(objects, job, index, attempt=2)
+    cluster.scheduler.schedule(objects, job)
+    assert sorted(bound(objects)) == [0, 1, 2, 3]
+
+
+def test_an_elastic_job_that_was_scaled_down_gives_back_what_it_no_longer_needs(cluster: Cluster):
+    objects, job = cluster.job("elastic", workers=2, requests=1, cpu=2, **ONE_GPU)
+    cluster.scheduler.schedule(objects, job)
+    stored = job.model_dump(mode="json")
+    stored["spec"]["worker"]["replicas"] = 1
+    smaller = PaddleJob.model_validate(stored)
+    remove(objects, 0, 1)
+    add(objects, smaller, 0, attempt=2)
+    cluster.scheduler.schedule(objects, smaller)
+    assert bound(objects) == [0]
+    other = cluster.job("other", workers=1, cpu=2, **ONE_GPU)
+    cluster.scheduler.schedule(*other)
+    assert bound(other[0]) == [0]
+    assert [pod.gpus for pod in other[0].pods.values()] == [[MACHINE.gpus[1]]]
 
 
 def test_trying_again_in_vain_changes_nothing(cluster: Cluster):

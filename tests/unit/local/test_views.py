@@ -58,6 +58,14 @@ def test_a_page_shows_replicas_servers_first():
     assert [line.split()[0] for line in page[-2:]] == ["ps-0", "worker-0"]
 
 
+def test_a_page_shows_the_actual_and_the_wanted_size_of_an_elastic_job():
+    made = document("mnist", workers=4, elastic=1, worker_={"requests": 2, "limits": 8})
+    made["status"] = {"phase": "Running", "worker": {"replicas": 3, "ready": "3/4", "members": "0-2"}}
+    page = job_page(JobView(PaddleJob.model_validate(made), made, "Running", "", [], []))
+    assert "workers: 3 of 4 wanted (requests 2, limits 8)" in page
+    assert "workers:" not in job_page(view("Running"))
+
+
 def test_json_and_yaml_hold_the_whole_object():
     seen = view("Running")
     assert json.loads(machine_readable(seen.document, Output.json) or "") == seen.document

@@ -234,6 +234,47 @@ def test_the_template_decides_on_buffering_and_nothing_warns_about_it():
     assert [one["configMapRef"]["name"] for one in container["envFrom"]][-1] == "own"
 
 
+ELASTIC = {"elastic": 1, "worker_": {"requests": 2, "limits": 4}}
+
+
+def test_workers_of_an_elastic_job_read_their_rank_from_the_environment_of_their_attempt():
+    made = job(workers=4, **ELASTIC)
+    env = pod_manifest(made, Role.WORKER, 2, 7, "")["spec"]["containers"][0]["env"]
+    source = {"configMapKeyRef": {"name": "mnist-env-uid-o-7", "key": "PADDLEJOB_RANK_2"}}
+    for name in ("PADDLE_TRAINER_ID", "RANK", "POD_INDEX"):
+        assert {"name": name, "valueFrom": source} in env
+    known = addresses(made)
+    del known[Role.WORKER, 1]
+    shared = environment.of_attempt(made, 7, known)
+    assert {name: value for name, value in shared.items() if "JOB_RANK" in name} == {
+        "PADDLEJOB_RANK_0": "0",
+        "PADDLEJOB_RANK_2": "1",
+        "PADDLEJOB_RANK_3": "2",
+    }
+    assert shared["PADDLE_TRAINERS"] == "10.0.2.1,10.0.2.3,10.0.2.4"
+
+
+def test_without_worker_zero_the_first_worker_that_is_there_is_the_master():
+    made = job(workers=4, intranet="Host", **ELASTIC)
+    known = addresses(made)
+    del known[Role.WORKER, 0]
+    shared = environment.of_attempt(made, 1, known)
+    first = network.port(made, Role.WORKER, 1, 1)
+    assert (shared["MASTER_ADDR"], shared["MASTER_PORT"]) == ("10.0.2.2", str(first + 19))
+    assert shared["PADDLE_TRAINER_ENDPOINTS"].split(",")[0] == f"10.0.2.2:{first}"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"elastic": 1}, {"ps": 1, "withGloo": 0, **ELASTIC}, {"ps": 1, "heter": 1, **ELASTIC}]
+)
+def test_workers_of_other_jobs_have_their_index_as_rank(options: dict):
+    made = job(workers=2, **options)
+    manifest = pod_manifest(made, Role.WORKER, 1, 1, "")
+    assert {"name": "PADDLE_TRAINER_ID", "value": "1"} in manifest["spec"]["containers"][0]["env"]
+    assert "batch.paddlepaddle.org/rank" not in manifest["metadata"]["annotations"]
+    assert not [name for name in environment.of_attempt(made, 1, addresses(made)) if "JOB_RANK" in name]
+
+
 def test_pods_of_version_0_1_are_not_rebuilt_because_pods_are_built_differently_now():
     made = running(job())
     pods = all_pods(made, build="dcbbc2f08d7a/1")  # what 0.1 wrote on the pods of this job

@@ -7,6 +7,7 @@ from paddlejob.cli.output.humanize import age, run_time
 from paddlejob.cli.output.progress import progress_page, summary
 from paddlejob.cli.targets.target import JobView, LastOutput, PodView
 from paddlejob.plan import replacements
+from paddlejob.plan.size import is_resizable
 
 MOST_REPLACED = 8
 
@@ -57,6 +58,14 @@ def _restarts(job: PaddleJob) -> str:
     return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} without progress)"
 
 
+def _size(job: PaddleJob) -> str:
+    """The actual and the wanted size of an elastic job, and its bounds."""
+    worker = job.spec.roles[Role.WORKER]
+    most = f", limits {worker.limits}" if worker.limits else ""
+    actual = job.status.role(Role.WORKER).replicas
+    return f"workers: {actual} of {worker.replicas} wanted (requests {worker.requests}{most})"
+
+
 def job_page(view: JobView, output: LastOutput | None = None) -> str:
     """A job, its progress and its replicas, which last wrote this output."""
     job = view.job
@@ -65,6 +74,8 @@ def job_page(view: JobView, output: LastOutput | None = None) -> str:
         f"{job.name}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
         f"{_restarts(job)}, disruptions {status.disruptions}"
     ]
+    if is_resizable(job):
+        lines.append(_size(job))
     if view.note or status.message:
         lines.append(view.note or f"{status.reason}: {status.message}")
     lines += progress_page(job, output)

@@ -196,7 +196,7 @@ def _without_processes(job: PaddleJob) -> PaddleJob:
     """The job with no replica running: the processes ended with their engine."""
     roles = {role: job.status.role(role) for role in job.spec.roles}
     counts = {
-        role.value: status.model_copy(update={"running": 0, "ready": f"0/{status.replicas}"})
+        role.value: status.model_copy(update={"running": 0, "ready": f"0/{job.spec.roles[role].replicas}"})
         for role, status in roles.items()
     }
     return job.model_copy(update={"status": job.status.model_copy(update=counts)})

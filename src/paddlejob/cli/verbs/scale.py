@@ -18,7 +18,8 @@ def command(
 ) -> None:
     """Change the number of workers of an elastic or suspended job.
 
-    The job continues from its last checkpoint. A job with parameter servers and withGloo: 0 does not stop.
+    The job continues from its last checkpoint. A job with parameter servers and withGloo: 0 does not stop. An elastic
+    job with worker.requests grows when there is room for more workers, and trains with those it has until then.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Which job holds how much of this machine. A job gets all that it requests at once, or it waits.
+"""Which job holds how much of this machine. What a job reserves at once it gets as a whole, or not at all.
 
 CPUs and memory are counted among the jobs of one state directory: each job's reservation is a file in its directory,
 and counts while the job has a runner. GPUs are locked for the whole machine.
@@ -7,13 +7,14 @@ and counts while the job has a runner. GPUs are locked for the whole machine.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
-from paddlejob.api.types import PaddleJob
+from paddlejob.api.types import PaddleJob, Role, Slot
 from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.gpu_locks import is_free, lock_gpus, share_gpus
 from paddlejob.local.machine.gpus import Gpu
-from paddlejob.local.machine.resources import GPU, Machine, format_quantity, of_job, of_pod
+from paddlejob.local.machine.resources import GPU, Machine, format_quantity, of_pod, of_replicas
 from paddlejob.local.state.files import read_if_intact, write_json
 from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.locks import locked
@@ -30,19 +31,31 @@ class Reservations:
         self._store = store
         self._machine = machine
 
-    def reserve(self, job: PaddleJob, folder: JobFolder, allocation: Allocation, overcommit: bool) -> str:
-        """Reserve all that the job requests; returns "", or a message that says what it waits for."""
-        requested = of_job(job.spec)
+    def reserve(
+        self,
+        job: PaddleJob,
+        folder: JobFolder,
+        allocation: Allocation,
+        overcommit: bool,
+        slots: Collection[Slot] | None = None,
+    ) -> str:
+        """Reserve all that these replicas request, by default all of them, instead of what the job had before.
+
+        Returns "", or a message that says what they wait for; then the job keeps what it had.
+        """
+        slots = job.spec.slots if slots is None else slots
+        requested = of_replicas(job.spec, slots)
         if not requested:
             return ""
         self._store.root.mkdir(parents=True, exist_ok=True)
         with locked(self._store.root / LOCK):
             others = self._others(folder)
             missing = self._missing(requested, others, overcommit) or self._assign_gpus(
-                _gpus_of_pods(job), allocation, others, overcommit
+                _gpus_of_pods(job, slots), allocation, others, overcommit
             )
             if missing:
                 return missing
+            allocation.keep_gpus_of({names.pod(job, *slot) for slot in slots})
             gpus = {pod: [gpu.uuid for gpu in allocation.gpus(pod)] for pod in allocation.gpu_locks}
             write_json(folder.path / FILE, {"asked": requested, "gpus": gpus})
         return ""
@@ -93,12 +106,14 @@ class Reservations:
         return _insufficient(GPU, requested, len(self._machine.gpus), held | {ELSEWHERE: max(elsewhere, 0)})
 
 
-def _gpus_of_pods(job: PaddleJob) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for role, spec in job.spec.roles.items():
-        count = int(of_pod(spec.template["spec"])[GPU])
-        found.update({names.pod(job, role, index): count for index in range(spec.replicas if count else 0)})
-    return found
+def _gpus_of_pods(job: PaddleJob, slots: Collection[Slot]) -> Counter[str]:
+    counts = {role: int(of_pod(spec.template["spec"])[GPU]) for role, spec in job.spec.roles.items()}
+    return Counter({names.pod(job, role, index): counts[role] for role, index in _ordered(slots) if counts[role]})
+
+
+def _ordered(slots: Collection[Slot]) -> list[Slot]:
+    """In the order in which pods are created."""
+    return sorted(slots, key=lambda slot: ([*Role].index(slot[0]), slot[1]))
 
 
 def _shown(folder: JobFolder) -> str:

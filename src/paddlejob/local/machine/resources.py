@@ -6,10 +6,11 @@ import os
 import platform
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from paddlejob.api.types import Spec
+from paddlejob.api.types import Slot, Spec
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.local.machine.cgroups import cpu_limit, memory_limit
 from paddlejob.local.machine.gpus import Gpu, find_gpus
@@ -46,10 +47,15 @@ def of_pod(pod_spec: dict[str, Any]) -> Counter[str]:
 
 
 def of_job(spec: Spec) -> Counter[str]:
+    return of_replicas(spec, spec.slots)
+
+
+def of_replicas(spec: Spec, slots: Iterable[Slot]) -> Counter[str]:
+    """What some replicas of a job request together."""
     total: Counter[str] = Counter()
-    for role in spec.roles.values():
-        for name, requested in of_pod(role.template["spec"]).items():
-            total[name] += requested * role.replicas
+    for role, count in Counter(role for role, _ in slots).items():
+        for name, requested in of_pod(spec.roles[role].template["spec"]).items():
+            total[name] += requested * count
     return total
 
 

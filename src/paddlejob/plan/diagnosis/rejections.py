@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from paddlejob.plan.actions import Action, Create, Plan
@@ -48,8 +49,8 @@ def retry_at(rejection: Rejection, world: World) -> float:
     return rejection.at + exponential_delay(rejection.times, FIRST_DELAY, longest)
 
 
-def newest(world: World) -> Rejection | None:
-    return max(world.rejections, key=lambda one: one.at, default=None)
+def newest(found: Iterable[Rejection]) -> Rejection | None:
+    return max(found, key=lambda one: one.at, default=None)
 
 
 def is_over_quota(rejection: Rejection) -> bool:

@@ -16,6 +16,7 @@ from paddlejob.api.types import Intranet, Mode, PaddleJob, Role, RoleSpec, Slot
 from paddlejob.plan import names
 from paddlejob.plan.objects import network
 from paddlejob.plan.objects.metadata import labels, metadata
+from paddlejob.plan.size import is_resizable
 
 ROLE_NAMES = {Role.PS: "PSERVER", Role.WORKER: "TRAINER", Role.HETER: "HETER_TRAINER"}
 GLOO_OVER_HTTP = "3"
@@ -37,7 +38,7 @@ def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[st
     found = [
         {"name": c.ENV_POD_IP, **own_host},
         _variable(c.ENV_PORT, network.port(job, role, index, attempt)),
-        _variable(c.ENV_TRAINER_ID, index),
+        _rank(job, role, index, attempt, c.ENV_TRAINER_ID),
         _variable(c.ENV_ROLE, ROLE_NAMES[role]),
         _variable(c.ENV_ROLE_COLLECTIVE, ROLE_NAMES[role]),
         _variable(
@@ -48,7 +49,7 @@ def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[st
     if job.mode is Mode.HETER:
         found += _heter_stage(role, spec)
     if job.mode in COLLECTIVE:
-        found += [_variable(c.ENV_RANK, index), _variable(c.ENV_POD_INDEX, index)]
+        found += [_rank(job, role, index, attempt, name) for name in (c.ENV_RANK, c.ENV_POD_INDEX)]
         if not has_accelerator(spec.template):
             found.append(_variable(c.ENV_BACKEND, "gloo"))
     return found
@@ -73,6 +74,14 @@ def of_joining(job: PaddleJob, index: int, attempt: int, addresses: Addresses) -
     return [*found, _variable(c.KEEP_PARAMETERS, 1)] if index == 0 else found
 
 
+def _rank(job: PaddleJob, role: Role, index: int, attempt: int, name: str) -> dict[str, Any]:
+    """The index, but a worker of an elastic job has the rank that it gets when the start barrier opens."""
+    if role is not Role.WORKER or not is_resizable(job):
+        return _variable(name, index)
+    reference = {"name": names.environment(job, attempt), "key": f"{c.ENV_RANK_OF}{index}"}
+    return {"name": name, "valueFrom": {"configMapKeyRef": reference}}
+
+
 def _heter_stage(role: Role, spec: RoleSpec) -> list[dict[str, Any]]:
     if role is Role.WORKER:
         return [
@@ -89,14 +98,15 @@ def _heter_stage(role: Role, spec: RoleSpec) -> list[dict[str, Any]]:
 
 
 def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, str]:
-    """Variables that all pods of an attempt share."""
+    """Variables that all pods of an attempt share; `addresses` has those of all its replicas."""
+    replicas = {role: sorted(index for other, index in addresses if other is role) for role in job.spec.roles}
     hosts = {
-        role: [network.host(job, role, index, addresses[role, index]) for index in range(spec.replicas)]
-        for role, spec in job.spec.roles.items()
+        role: [network.host(job, role, index, addresses[role, index]) for index in replicas[role]] for role in replicas
     }
     endpoints = {
         role: [
-            network.endpoint(host, network.port(job, role, index, attempt)) for index, host in enumerate(hosts[role])
+            network.endpoint(host, network.port(job, role, index, attempt))
+            for index, host in zip(replicas[role], hosts[role], strict=True)
         ]
         for role in hosts
     }
@@ -111,8 +121,10 @@ def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, 
         c.ENV_HOST_CLOSE: "]" if ipv6 else "",
         c.ENV_UNBUFFERED: "1",
     }
+    if is_resizable(job):
+        found |= {f"{c.ENV_RANK_OF}{index}": str(rank) for rank, index in enumerate(replicas[Role.WORKER])}
     if job.mode in COLLECTIVE:
-        found |= _master(hosts[Role.WORKER], network.port(job, Role.WORKER, 0, attempt))
+        found |= _master(hosts[Role.WORKER], network.port(job, Role.WORKER, replicas[Role.WORKER][0], attempt))
     if Role.PS in hosts:
         found[c.ENV_SERVERS] = ",".join(endpoints[Role.PS])
         if job.spec.withGloo:

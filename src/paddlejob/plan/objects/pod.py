@@ -11,6 +11,7 @@ from paddlejob.api.types import Intranet, Mode, PaddleJob, Role
 from paddlejob.plan import names
 from paddlejob.plan.objects import environment, network
 from paddlejob.plan.objects.metadata import labels, metadata
+from paddlejob.plan.size import is_resizable
 
 LOST_NODE_SECONDS = 3
 """The node controller has waited 40 s by default before it calls a node unreachable; the whole job stands still."""
@@ -37,6 +38,9 @@ def pod_manifest(
     annotations = {**(given.get("annotations") or {}), contract.ANNOTATION_BUILD: build}
     annotations.pop(contract.ANNOTATION_WAKE, None)
     annotations.pop(contract.ANNOTATION_REPLACEMENT, None)
+    annotations.pop(contract.ANNOTATION_RANK, None)
+    if role is Role.WORKER and is_resizable(job):
+        annotations[contract.ANNOTATION_RANK] = contract.RANK_PUBLISHED
     if replacement:
         annotations[contract.ANNOTATION_REPLACEMENT] = str(replacement)
     spec["restartPolicy"] = "Never"

@@ -9,6 +9,7 @@ from paddlejob import contract
 from paddlejob.api.types import PaddleJob
 from paddlejob.plan import names
 from paddlejob.plan.objects.metadata import labels, metadata
+from paddlejob.plan.size import fewest_slots
 from paddlejob.plan.world import PodGroup
 
 
@@ -29,7 +30,7 @@ def group_in_use(job: PaddleJob, groups: Iterable[PodGroup]) -> PodGroup | None:
 
 def min_member(job: PaddleJob) -> int:
     policy = job.spec.schedulingPolicy
-    return policy.minAvailable if policy and policy.minAvailable is not None else job.spec.pods_wanted
+    return policy.minAvailable if policy and policy.minAvailable is not None else len(fewest_slots(job))
 
 
 def pod_group_manifest(job: PaddleJob) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """A job whose workers were scaled or whose template was changed is rebuilt; that is not counted as a restart.
 
+An elastic job with `worker.requests` is rebuilt only for fewer workers. For more of them it grows, without stopping
+before there is room for them.
+
 A newer CRD may add defaults to the template, so a template that reads differently was not necessarily changed by the
 user. The status tells what was seen last: at the same generation nothing was changed, and a template is changed only
 while the job is suspended, which takes two generations to go unnoticed.
@@ -8,20 +11,33 @@ while the job is suspended, which takes two generations to go unnoticed.
 from __future__ import annotations
 
 from paddlejob.api.types import Role
+from paddlejob.plan import indexes
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.objects.build_mark import is_built_from, template_digest
 from paddlejob.plan.rebuild import rebuild
+from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
 
 
 def rebuild_changed(s: Snapshot) -> Plan | None:
-    scaled = not s.has_live_workers and s.workers_built not in (0, s.job.spec.roles[Role.WORKER].replicas)
+    wanted = s.job.spec.roles[Role.WORKER].replicas
+    if is_resizable(s.job) and len(s.members) > wanted:
+        return _scale_down(s, wanted)
+    keeps_its_size = is_resizable(s.job) or s.has_live_workers
+    scaled = not keeps_its_size and s.workers_built not in (0, wanted)
     built = all(is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()})
     if not scaled and (built or not _changed(s)):
         return None
     cause = Cause("SpecChanged", "the number of workers or a template was changed; rebuilding the pods")
     return rebuild(s, cause, because="the spec was changed", delay=0)
+
+
+def _scale_down(s: Snapshot, wanted: int) -> Plan:
+    message = f"scaled down from {len(s.members)} to {wanted} workers; training continues from its checkpoint"
+    kept = indexes.format(sorted(s.members)[:wanted])
+    worker = s.status.role(Role.WORKER).model_copy(update={"members": kept})
+    return rebuild(s.reporting(worker=worker), Cause("ScaledDown", message), because="scaled down", delay=0)
 
 
 def _changed(s: Snapshot) -> bool:
@@ -37,7 +53,7 @@ def _changed(s: Snapshot) -> bool:
 
 
 def _scaled(s: Snapshot, role: Role) -> bool:
-    """Live workers are scaled without a rebuild."""
-    if role is Role.WORKER and s.has_live_workers:
+    """Live workers are scaled without a rebuild. A job that may run with fewer workers than it asks for grows later."""
+    if role is Role.WORKER and (s.has_live_workers or is_resizable(s.job)):
         return False
     return s.job.spec.roles[role].replicas != s.job.status.role(role).replicas

@@ -10,7 +10,8 @@ from paddlejob.plan.snapshot import Snapshot
 
 
 def fail_oversized(s: Snapshot) -> Plan | None:
-    addresses = {slot: pod.address for slot, pod in s.current.items() if pod.address and not s.published}
-    known = addresses if all(slot in addresses for slot in s.slots) else None
+    pods = [] if s.published else [s.current[slot] for slot in s.slots if slot in s.current]
+    addresses = {(pod.role, pod.index): pod.address for pod in pods if pod.address}
+    known = addresses if len(addresses) == len(s.slots) else None
     message = environment.too_large(s.job, s.status.attempt, known)
     return fail(s, Cause("EnvironmentTooLarge", message)) if message else None

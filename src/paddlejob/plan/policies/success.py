@@ -1,22 +1,25 @@
 """A job is complete when every worker has succeeded; servers do not count.
 
-Workers that a scaled-down job no longer wants count as long as it was not rebuilt: they train a part of the data.
+Workers that a scaled-down job no longer wants count as long as it was not rebuilt: they train a part of the data. Those
+that an elastic job lacks do not: the others train their part.
 """
 
 from __future__ import annotations
 
-from paddlejob.api.types import Phase, Role
+from paddlejob.api.types import Phase
 from paddlejob.plan import times
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.finish import clean_up
 from paddlejob.plan.report import reported
+from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
 
 
 def settle_success(s: Snapshot) -> Plan | None:
-    workers = max(s.job.spec.roles[Role.WORKER].replicas, s.workers_built)
-    if not s.succeeded_workers.issuperset(range(workers)):
+    needed = s.members if is_resizable(s.job) else s.members.union(range(s.workers_built))
+    if not s.succeeded_workers.issuperset(needed):
         return None
+    workers = len(needed)
     message = f"all {workers} workers succeeded" if workers > 1 else "the worker succeeded"
     status = reported(s, Phase.COMPLETED, "Completed", message, completionTime=times.format(s.now))
     return Plan(status, (*clean_up(s, Phase.COMPLETED), RecordEvent("Completed", message)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Phase
+from paddlejob.api.types import Phase, Role
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.finish import leave_gang
@@ -29,6 +29,7 @@ def hold_suspended(s: Snapshot) -> Plan | None:
             # A job without a status may have pods already.
             "attempt": max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
             "startTime": "",
+            "worker": s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": ""}),
         },
     )
     return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", message)))

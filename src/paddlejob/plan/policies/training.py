@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import times
+from paddlejob.plan import names, times
 from paddlejob.plan.actions import Plan, Wake
 from paddlejob.plan.diagnosis import reasons
 from paddlejob.plan.report import reported
@@ -37,5 +37,16 @@ def may_be_woken(pod: Pod, now: float) -> bool:
 
 
 def _progress(s: Snapshot) -> str:
-    workers, done = s.job.spec.roles[Role.WORKER].replicas, len(s.succeeded_workers)
-    return f"{done} of {workers} workers have finished" if done else "all pods are running"
+    if s.succeeded_workers:
+        return f"{len(s.succeeded_workers)} of {len(s.members)} workers have finished"
+    if s.lacking:
+        wanted = s.job.spec.roles[Role.WORKER].replicas
+        return f"training with {len(s.members)} of {wanted} workers{_why_not_all(s)}"
+    return "all pods are running"
+
+
+def _why_not_all(s: Snapshot) -> str:
+    """Why an elastic job does not have all the workers that it asks for, as far as that is known at the moment."""
+    rejected = (s.world.rejection_of(names.pod(s.job, Role.WORKER, index)) for index in s.lacking)
+    found = [pod.message for pod in s.spares.values() if pod.message] + [one.message for one in rejected if one]
+    return f": {found[0]}" if found else "; the others are added when there is room for them"

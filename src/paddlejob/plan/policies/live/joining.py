@@ -27,14 +27,14 @@ def keep_joining(s: Snapshot, waiting: list[Loss]) -> Plan:
     free = [slot for slot in s.missing if slot not in taken]
     actions = (*(cleared.actions if cleared else ()), *training.actions)
     if free:
-        actions = (*actions, *missing_services(s), *create_pods(s, free))
+        actions = (*actions, *missing_services(s), *create_pods(s, free, s.status.attempt))
     moments = [training.wake_at, cleared.wake_at if cleared else None, *(due(s, loss) for loss in waiting)]
     wake_at = times.earliest(*moments, *(starts_until(s, pod) for pod in s.current.values()))
     return Plan(_status(s, waiting, cleared or training), actions, wake_at)
 
 
 def _status(s: Snapshot, waiting: list[Loss], otherwise: Plan) -> Status:
-    newest = rejections.newest(s.world) if s.missing else None
+    newest = rejections.newest(s.world.rejections) if s.missing else None
     if newest:
         return _reported(s, *rejections.describe(newest))
     if waiting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.launcher import launcher_warnings
-from paddlejob.api.types import Intranet, Slot
+from paddlejob.api.types import Intranet, Role, Slot
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis import rejections
@@ -14,18 +14,27 @@ from paddlejob.plan.objects.pod_group import group_in_use
 from paddlejob.plan.policies.startup.release import half_created_until
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import Rejection
 
 
 def fill_missing(s: Snapshot) -> Plan | None:
     """After a rejection nothing is created until it is due: the others would most likely be rejected too."""
     if not s.missing:
         return None
-    newest = rejections.newest(s.world)
+    newest = _newest_rejection(s)
     reason, message = rejections.describe(newest) if newest else ("PodsNotReady", "creating pods")
     status = reported(s, s.waiting_phase, reason, message)
     if newest and not rejections.is_due(newest, s.world, s.now):
         return Plan(status, (), times.earliest(rejections.retry_at(newest, s.world), half_created_until(s)))
-    return Plan(status, (*missing_services(s), *create_pods(s, s.missing), *_warn_overridden(s), *_warn_launcher(s)))
+    created = create_pods(s, s.missing, s.status.attempt)
+    return Plan(status, (*missing_services(s), *created, *_warn_overridden(s), *_warn_launcher(s)))
+
+
+def _newest_rejection(s: Snapshot) -> Rejection | None:
+    """Without those of workers by which an elastic job could not grow."""
+    workers = range(s.job.spec.roles[Role.WORKER].replicas)
+    others = {names.pod(s.job, Role.WORKER, index) for index in workers if index not in s.members}
+    return rejections.newest(one for one in s.world.rejections if one.name not in others)
 
 
 def missing_services(s: Snapshot) -> list[Action]:
@@ -38,11 +47,13 @@ def missing_services(s: Snapshot) -> list[Action]:
     ]
 
 
-def create_pods(s: Snapshot, slots: list[Slot]) -> list[Action]:
-    """A pod that is created once the attempt was published joins others that train."""
+def create_pods(s: Snapshot, slots: list[Slot], attempt: int) -> list[Action]:
+    """A pod that is created once its attempt was published joins others that train."""
+    current = attempt == s.status.attempt
+    replaced = s.replaced if current else {}
     group = group_in_use(s.job, s.world.pod_groups)
     mark = build_mark(s.job)
-    peers = {slot: pod.address for slot, pod in s.current.items() if pod.address} if s.published else None
+    peers = {slot: pod.address for slot, pod in s.current.items() if pod.address} if s.published and current else None
     return [
         Create(
             Kind.POD,
@@ -51,10 +62,10 @@ def create_pods(s: Snapshot, slots: list[Slot]) -> list[Action]:
                 s.job,
                 role,
                 index,
-                s.status.attempt,
+                attempt,
                 mark,
                 group=group.name if group else "",
-                replacement=s.replaced.get((role, index), 0),
+                replacement=replaced.get((role, index), 0),
                 peers=peers,
             ),
         )

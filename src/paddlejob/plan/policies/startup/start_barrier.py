@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob import contract
-from paddlejob.api.types import Phase
-from paddlejob.plan import names, times
+from paddlejob.api.types import Phase, Role
+from paddlejob.plan import indexes, names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.diagnosis import reasons, rejections
 from paddlejob.plan.objects import environment
@@ -18,6 +18,7 @@ from paddlejob.plan.policies.startup.release import half_scheduled_until
 from paddlejob.plan.policies.startup.startup_deadline import startup_deadline
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken, watch_training
 from paddlejob.plan.report import reported
+from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
@@ -65,7 +66,10 @@ def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
     name = names.environment(s.job, attempt)
     rejection = s.world.rejection_of(name)
     reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")
-    status = reported(s, Phase.STARTING, reason, message, publishedAttempt=attempt, nextRestartTime="")
+    worker = s.status.role(Role.WORKER)
+    if is_resizable(s.job):
+        worker = worker.model_copy(update={"members": indexes.format(s.members)})
+    status = reported(s, Phase.STARTING, reason, message, publishedAttempt=attempt, nextRestartTime="", worker=worker)
     create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, variables))
     # A rejected environment is created again when that is due; before that, no pod can start.
     can_start = rejection is None or rejections.is_due(rejection, s.world, s.now)

@@ -1,0 +1,1 @@
+"""The size of an elastic job: it shrinks to what fits, and grows when there is room."""
