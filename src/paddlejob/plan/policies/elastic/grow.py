@@ -126,13 +126,7 @@ def _begin(s: Snapshot, ready: list[Pod]) -> Plan:
         Phase.RESTARTING,
         "ScaledUp",
         message,
-        **{
-            **next_attempt(s),
-            "worker": s.status.role(Role.WORKER).model_copy(
-                update={"finished": "", "members": indexes.format(members)}
-            ),
-            "lastResizeTime": times.format(s.now),
-        },
+        **{**next_attempt(s), "worker": worker, "lastResizeTime": times.format(s.now)},
     )
     deletes = _delete([pod for pod in s.world.pods if pod.uid not in kept], "the job grows")
     return Plan(status, (*deletes, RecordEvent("ScaledUp", message)))

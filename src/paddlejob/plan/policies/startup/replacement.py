@@ -21,8 +21,9 @@ FIRST_DELAY = 2.0
 def replace_rejected(s: Snapshot) -> Plan | None:
     if s.published:
         return None
-    failed = [pod for pod in s.current.values() if _never_started(pod)]
-    if not failed or not can_replace(s, failed, MOST_TIMES):
+    failed = [pod for pod in s.current.values() if pod.phase is PodPhase.FAILED]
+    # If a program failed as well, the attempt is over.
+    if not failed or not all(map(_never_started, failed)) or not can_replace(s, failed, MOST_TIMES):
         return None
     due = [pod for pod in failed if not pod.deleting and s.now >= _due(s, pod)]
     if due:
@@ -32,7 +33,7 @@ def replace_rejected(s: Snapshot) -> Plan | None:
 
 
 def _never_started(pod: Pod) -> bool:
-    return pod.phase is PodPhase.FAILED and (pod.disrupted or pod.init_failed)
+    return pod.disrupted or pod.init_failed
 
 
 def _due(s: Snapshot, pod: Pod) -> float:
