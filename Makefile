@@ -92,6 +92,7 @@ bench: setup ## measure performance as a ratio to a lower bound
 	@$(BIN)/python -m bench.local
 	@$(BIN)/python -m bench.data
 	@$(BIN)/python -m bench.logs
+	@$(BIN)/python -m bench.parser
 
 mutants: setup ## how many small defects the quick tests notice; 20 minutes; MUTANTS=n SEED=n PACKAGE=plan,engine
 	@$(BIN)/python -m tools.mutants $(if $(MUTANTS),--mutants=$(MUTANTS)) $(if $(SEED),--seed=$(SEED)) \

@@ -24,6 +24,7 @@ PaddleJobError
 
 Some exceptions never leave the package that raises them, so they are defined there:
 
+api      BadPattern
 engine   Outdated, Rejected
 local    DriverError
 data     Stopped

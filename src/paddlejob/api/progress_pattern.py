@@ -12,7 +12,7 @@ MAX_MEMORY = 1 << 15
 GROUP = re.compile(r"\(\?P?<(\w+)>")
 
 
-class BadPattern(ValueError):
+class BadPattern(Exception):
     """The message says what is wrong and what to change."""
 
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 BAR = re.compile(r"(?<!\d)\d{1,3}%\|[^|]{0,400}\|\s{0,8}+(\d++)/(\d++)\s{0,8}+\[([^\]]{0,300})")
-TRAINING = re.compile(r"(?i)train|epoch|step|iter")
-BYTES = re.compile(r"(?i)\d[kmgt]?i?b/s")
+TRAINING = re.compile(r"train|epoch|step|iter")
+BYTES = re.compile(r"\d[kmgt]?i?b/s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Bar:
     @property
     def names_training(self) -> bool:
         """Whether it surely shows training: the data may be prepared with a bar without description too."""
-        return bool(TRAINING.search(self.before)) or "loss" in self.after.lower()
+        return bool(TRAINING.search(self.before)) or "loss" in self.after
 
     @property
     def shows_something_else(self) -> bool:
@@ -31,6 +31,7 @@ class Bar:
 
 
 def bar_in(text: str) -> Bar | None:
+    """The bar of a line in lower case."""
     found = BAR.search(text) if "%|" in text else None
     if not found or len(found[1]) > 9 or len(found[2]) > 9:
         return None

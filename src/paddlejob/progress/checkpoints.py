@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-SAVED = re.compile(r"(?i)\b(?:sav(?:e|ed|es|ing)|wrote|written|writing)\b")
-SUBJECT = re.compile(r"(?i)checkpoint|ckpt|model|state|param|weights")
-STEP = re.compile(r"(?i)(?:global[_ ]?step|step|iter|iteration|checkpoint|ckpt)[ _:=-]{0,3}(\d{1,9})(?!\d|\.\d)")
+SAVED = re.compile(r"\b(?:sav(?:e|ed|es|ing)|wrote|written|writing)\b")
+SUBJECT = re.compile(r"checkpoint|ckpt|model|state|param|weights")
+STEP = re.compile(r"(?:global[_ ]?step|step|iter|iteration|checkpoint|ckpt)[ _:=-]{0,3}(\d{1,9})(?!\d|\.\d)")
 
 
 def checkpoint_in(text: str) -> int | None:
-    """None also for a checkpoint that is named by its epoch."""
-    if not SAVED.search(text) or not SUBJECT.search(text):
+    """The step of a line in lower case; None also for a checkpoint that is named by its epoch."""
+    if ("sav" not in text and "wr" not in text) or not SAVED.search(text) or not SUBJECT.search(text):
         return None
     found = STEP.search(text)
     return int(found[1]) if found else None

@@ -8,12 +8,12 @@ from paddlejob.progress.bars import Bar
 from paddlejob.progress.facts import Facts
 
 OF_EVALUATION = re.compile(
-    r"""(?i)\[(?:eval|evaluate|val|valid|validation|test)\]
+    r"""\[(?:eval|evaluate|val|valid|validation|test)\]
     |(?<![\w/.-])(?:eval|evaluation|val|valid|validation|test(?:ing)?)\s{1,4}(?:step|iter|epoch|batch|samples)""",
     re.VERBOSE,
 )
-BEGIN = re.compile(r"(?i)eval begin|predict begin|running (?:evaluation|prediction)|start evaluating")
-END = re.compile(r"(?i)eval samples|running training|\[train\]")
+BEGIN = re.compile(r"eval begin|predict begin|running (?:evaluation|prediction)|start evaluating")
+END = re.compile(r"eval samples|running training|\[train\]")
 
 
 class Evaluation:
@@ -25,13 +25,15 @@ class Evaluation:
         """The total of the bar that shows training; other bars show an evaluation."""
 
     def covers(self, text: str, facts: Facts, bar: Bar | None) -> bool:
-        if BEGIN.search(text):
+        """Whether a line in lower case does."""
+        mentioned = "val" in text or "test" in text or "predict" in text
+        if mentioned and BEGIN.search(text):
             self._running = True
-        elif END.search(text) or self._resumes(facts, bar):
+        elif self._running and (END.search(text) or self._resumes(facts, bar)):
             self._running = False
         if bar and not self._running:
             self._training_bar = bar.total
-        return self._running or bool(OF_EVALUATION.search(text))
+        return self._running or (mentioned and bool(OF_EVALUATION.search(text)))
 
     def _resumes(self, facts: Facts, bar: Bar | None) -> bool:
         same_bar = bar is not None and bar.total == self._training_bar

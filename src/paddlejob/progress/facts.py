@@ -12,27 +12,29 @@ from typing import Any
 from paddlejob.progress.numbers import DIGITS, NUMBER, number
 
 PAIR = re.compile(
-    rf"""(?<![\w./-])([A-Za-z_][\w./-]{{0,63}}+)["']?(?:\([\w.]{{0,40}}\))?\s{{0,40}}+[:=]\s{{0,8}}+["'\[]{{0,2}}\s{{0,4}}+
+    rf"""(?<![\w./-])([a-z_][\w./-]{{0,63}}+)["']?(?:\([\w.]{{0,40}}\))?\s{{0,40}}+[:=]\s{{0,8}}+["'\[]{{0,2}}\s{{0,4}}+
     ({NUMBER})""",
     re.VERBOSE,
 )
-LOSS = re.compile(rf"(?<![\w./-])(loss|cost|lr)\s{{1,4}}+({NUMBER})", re.IGNORECASE)
+LOSS = re.compile(rf"(?<![\w./-])(loss|cost|lr)\s{{1,4}}+({NUMBER})")
 COUNT = re.compile(
     rf"""(?<![\w./-])(global[ _]step|train[ _]step|step|iter(?:ation)?|epoch|pass|batch)["']?\s{{0,8}}+[:=]?\s{{0,8}}+
     \[?\s{{0,8}}+({DIGITS})(?:\.(\d++))?(?:\s{{0,4}}+(?:/|of\b)\s{{0,4}}+({DIGITS}))?(?!\w|:\d|%)""",
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 FRACTION = re.compile(rf"\[\s{{0,8}}+({DIGITS})\s{{0,4}}+/\s{{0,4}}+({DIGITS})\s{{0,4}}+\]")
 OTHER = re.compile(
-    r"(?i)(?<![a-z])(?:max|maximum|total|num|warmup|warm-up|decay|log|logging|save|every|per|best|val|valid|validation"
+    r"(?<![a-z])(?:max|maximum|total|num|warmup|warm-up|decay|log|logging|save|every|per|best|val|valid|validation"
     r"|eval|evaluation|test)[ _-]$"
 )
 """In front of a name: a setting or an evaluation, not the step, epoch or loss of training."""
 OF_TRAINING = ("step", "iter", "iteration", "epoch")
 """Names whose values are counts."""
 SPEED = re.compile(
-    rf"""(?<![\w.])({NUMBER})\s?(?:samples?|images?|imgs?|examples?|sequences?|instances?|ins|records?|reviews?)/s""",
-    re.IGNORECASE,
+    rf"""(?<![\w.])({NUMBER})\s?
+    (?:samples?|images?|imgs?|examples?|sequences?|instances?|ins|records?|reviews?)/s(?:ec)?+
+    (?!\w|\s{{0,4}}+[:=])""",
+    re.VERBOSE,
 )
 
 
@@ -56,11 +58,13 @@ class Facts:
 
 def facts_of(text: str) -> Facts:
     fields = _json_fields(text) if text.startswith("{") and text.endswith("}") else None
-    if fields is not None:
-        return Facts(values=fields)
+    return _named_numbers(text.lower()) if fields is None else Facts(values=fields)
+
+
+def _named_numbers(text: str) -> Facts:
     values: dict[str, float] = {}
     for found in chain(PAIR.finditer(text), LOSS.finditer(text)):
-        key = found[1].lower()
+        key = found[1]
         if key not in OF_TRAINING and (key != "loss" or not _is_other(text, found)):
             values.setdefault(key, _float(found[2]))
     counts: dict[str, Count] = {}
@@ -78,8 +82,7 @@ def _is_other(text: str, found: re.Match[str]) -> bool:
 
 
 def _normalized(name: str) -> str:
-    lower = name.lower().replace(" ", "_")
-    return "iter" if lower == "iteration" else lower
+    return "iter" if name == "iteration" else name.replace(" ", "_")
 
 
 def _count(value: str, decimals: str, total: str) -> Count:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 DIGITS = r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
-NUMBER = rf"[-+]?(?:{DIGITS}(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d{{1,4}}+)?|[-+]?(?i:nan|inf(?:inity)?)\b"
+# In lower case: matching both cases takes twice as long.
+NUMBER = rf"[-+]?(?:{DIGITS}(?:\.\d*+)?|\.\d++)(?:e[-+]?\d{{1,4}}+)?|[-+]?(?:nan|inf(?:inity)?)\b"
 LARGEST = 2**31 - 1
 """The largest step that fits into the status: the API server limits integers to 32 bits."""
 DECIMAL = re.compile(NUMBER)
@@ -13,7 +14,7 @@ DECIMAL = re.compile(NUMBER)
 
 def number(text: str) -> float | None:
     """None for text that is not a number as a whole."""
-    return float(text.replace(",", "")) if DECIMAL.fullmatch(text) else None
+    return float(text.replace(",", "")) if DECIMAL.fullmatch(text.lower()) else None
 
 
 def whole(value: float | None) -> int | None:

@@ -19,7 +19,7 @@ WORDS = ("step", "epoch", "iter", "loss", "cost", "pass", "%|", "[", "checkpoint
 """A line without any of these is not looked at further, unless the job names metrics."""
 LOSS = ("loss", "train_loss", "train/loss", "avg_loss", "total_loss", "avgcost", "cost")
 LEARNING_RATE = ("learning_rate", "lr", "cur_lr", "train/lr", "train/learning_rate")
-SPEED = ("samples_per_second", "interval_samples_per_second", "train_samples_per_second")
+SPEED = ("samples_per_second", "interval_samples_per_second", "train_samples_per_second", "samples/s", "images/s")
 PATTERN_LIMIT = 2000
 """Characters of a line that the job's own pattern is applied to; 14 ms for the slowest pattern that was found."""
 POSITION_GROUPS = ("step", "total_steps", "epoch", "total_epochs", "checkpoint")
@@ -47,10 +47,10 @@ class Parser:
         lower = text.lower()
         if not any(word in lower for word in WORDS) and not any(name in lower for name in self._named):
             return None
-        return self._by_format(text)
+        return self._by_format(facts_of(text), lower)
 
-    def _by_format(self, text: str) -> Sample | None:
-        facts, bar = facts_of(text), bar_in(text)
+    def _by_format(self, facts: Facts, text: str) -> Sample | None:
+        bar = bar_in(text)
         if bar and bar.shows_something_else:
             return None
         named = {name: facts.values[key] for key, name in self._named.items() if key in facts.values}

@@ -15,7 +15,7 @@ TOTAL_STEPS = ("total_steps", "max_steps", "total_iters", "max_iters", "num_trai
 EPOCH = ("epoch", "progress_or_epoch", "train/epoch", "cur_epoch")
 TOTAL_EPOCHS = ("total_epochs", "max_epochs", "num_epochs", "num_train_epochs")
 ANNOUNCED_TOTAL = re.compile(
-    r"(?i)(?<![\w-])(?:total|max|num)(?: optimization| training| train)? (?:step|iter|iteration)s?\s{0,4}+[:=]\s{0,4}+"
+    r"(?<![\w-])(?:total|max|num)(?: optimization| training| train)? (?:step|iter|iteration)s?\s{0,4}+[:=]\s{0,4}+"
     rf"({DIGITS})"
 )
 MODEL_FIT = re.compile(r"\d(?:us|ms|s)/step")
@@ -37,10 +37,13 @@ class Positions:
         self._heading: Count | None = None
         self._total_steps: float | None = None
         self._epochs_from_zero = False
-        self._last = (0.0, -1.0)
-        self._starts_over_each_epoch = False
+        self._last: tuple[float, float] | None = None
+        """The epoch and the step of the last line that has both."""
+        self._within_epochs: bool | None = None
+        """Whether steps count within each epoch; None if that is not known yet."""
 
     def of(self, text: str, facts: Facts, bar: Bar | None) -> Position:
+        """The position that a line in lower case tells."""
         epoch = _epoch(facts)
         if epoch and epoch.total and epoch.value == 0:
             self._epochs_from_zero = True
@@ -67,13 +70,15 @@ class Positions:
         count, in_epoch = _step(text, facts, bar, epoch)
         if count is None:
             return None
-        model_fit = bool(MODEL_FIT.search(text))
+        model_fit = "/step" in text and MODEL_FIT.search(text) is not None
         current = epoch or self._heading
-        if count.total and current and (in_epoch or current.total):
+        if current and not in_epoch:
+            self._note(count, current)
+        if count.total and current and (in_epoch or (current.total and self._within_epochs is not False)):
             return self._over_epochs(count.value, count.total, current)
         if in_epoch or model_fit:
             return None
-        return count if count.total or not self._starts_over(count, current) else None
+        return count if count.total or not self._within_epochs else None
 
     def _over_epochs(self, step: float, steps: float, epoch: Count) -> Count:
         """Epochs are counted from 1 where their number is known, unless an epoch 0 was seen, else from 0."""
@@ -81,13 +86,19 @@ class Positions:
         done = max(0.0, epoch.value - first)
         return Count(done * steps + step, epoch.total * steps if epoch.total else None)
 
-    def _starts_over(self, count: Count, epoch: Count | None) -> bool:
-        """Whether steps without a total fell back when the epoch rose: they do not tell how far training is."""
-        if epoch:
-            last_epoch, last_step = self._last
-            self._starts_over_each_epoch |= epoch.value > last_epoch and count.value <= last_step
-            self._last = (epoch.value, count.value)
-        return self._starts_over_each_epoch
+    def _note(self, count: Count, epoch: Count) -> None:
+        """Learn whether steps count within each epoch, from lines that have both."""
+        rose = self._last is not None and epoch.value > self._last[0]
+        higher = self._last is not None and count.value > self._last[1]
+        if count.total and epoch.total:
+            share, span = count.value / count.total, 1 / epoch.total
+            if not (epoch.value - 1) * span <= share <= (epoch.value + 1) * span:
+                self._within_epochs = True
+            elif self._within_epochs is None and rose and higher:
+                self._within_epochs = False
+        elif not count.total and rose and not higher:
+            self._within_epochs = True
+        self._last = (epoch.value, count.value)
 
 
 def _global_step(facts: Facts) -> Count | None:
@@ -128,7 +139,7 @@ def _is_heading(facts: Facts, bar: Bar | None, epoch: Count | None) -> bool:
 
 
 def _announced(text: str) -> float | None:
-    found = ANNOUNCED_TOTAL.search(text)
+    found = ANNOUNCED_TOTAL.search(text) if "step" in text or "iter" in text else None
     return float(found[1].replace(",", "")) if found else None
 
 

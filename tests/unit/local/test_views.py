@@ -45,10 +45,10 @@ def test_durations_are_written_as_kubectl_does(seconds: float, text: str):
     assert duration(seconds) == text
 
 
-def test_the_list_has_the_columns_of_the_documents():
+def test_the_list_has_the_columns_of_the_documents_and_progress():
     seen = view("Completed", ps={"ready": "2/2"}, worker={"ready": "0/2"})
     header, row = job_table([seen]).splitlines()
-    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
+    assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "PROGRESS", "AGE"]
     assert row.split()[:5] == ["mnist", "Completed", "PS", "2/2", "0/2"]
 
 

@@ -35,6 +35,11 @@ FORMATS = {
         "epoch 2/6 worker 0 45,678 samples/s loss=0.4410 auc=0.8012",
         sample(epoch=2, epochs=6, loss=0.441, auc=0.8012, speed=45678),
     ),
+    "examples, as key=value": (
+        "step=40/60 loss=0.4321 accuracy=0.8800 samples/s=310",
+        sample(40, 60, loss=0.4321, accuracy=0.88, speed=310),
+    ),
+    "examples, a checkpoint": ("checkpoint step=40 saved", sample(40, checkpoint=40)),
     "examples/quick_start": (
         "pass 3 of 10: trainer 0 1,234 reviews/s",
         sample(epoch=3, epochs=10, speed=1234),
@@ -152,6 +157,10 @@ FORMATS = {
     "a fraction": ("[10/500] loss=0.5", sample(10, 500, loss=0.5)),
     "a fraction alone": ("[10/500]", sample(10, 500)),
     "an epoch with a fraction": ("Epoch 3/10 [20/61] loss 0.5", sample(142, 610, epoch=3, epochs=10, loss=0.5)),
+    "PaddleTS": (
+        "[2024-01-02 03:04:05,678] [paddlets] [INFO] Epoch 012| loss: 0.125000| val_0_mse: 0.25| 0:00:12s",
+        sample(epoch=12, loss=0.125),
+    ),
     "words": ("Step 7 of 100", sample(7, 100)),
     "JSON": (
         '{"step": 10, "total_steps": 100, "epoch": 1, "loss": 0.25, "lr": 1e-3, "accuracy": "0.5"}',
@@ -200,6 +209,13 @@ NOT_PROGRESS = {
     "evaluation by PaddleVideo": "epoch:[  7/80 ] val step:0    loss: 0.03 ips: 5.5 instance/sec.",
     "evaluation by PaddleClas 2.0": "epoch:0  , valid step:50  , loss: 0.96875, lr: 0.000000, ips: 92.5 images/sec.",
     "the test of PaddlePaddle v1": "Tester.cpp:111]  Test samples=97383 cost=2.5",
+    "evaluation by PaddleDetection": "[01/02 03:04:05] ppdet.engine INFO: Eval iter: 100",
+    "evaluation by PaddleOCR": "eval model::  50%|#####     | 50/100 [00:05<00:05, 10.00it/s]",
+    "the result of PaddleOCR": "[2024/01/02 03:04:05] ppocr INFO: best metric, acc: 0.5, fps: 120.5, best_epoch: 3",
+    "evaluation by PaddleSeg": "76/76 [==============================] - 10s 129ms/step - batch_cost: 0.125",
+    "the result of PaddleSeg": "2024-01-02 03:04:05 [INFO]\t[EVAL] #Images: 76 loss: 0.5 Kappa: 0.75",
+    "evaluation by PaddleNLP": "eval_loss: 0.5, eval_accuracy: 0.75, eval_runtime: 0.5, epoch: 5.0",
+    "the size of an evaluation": "[2024-01-02 03:04:05,678] [    INFO] -   Total prediction steps = 3",
     "a download": "Downloading model: 37%|###   | 37/100 [00:10<00:17, 3.60MB/s]",
     "tokenizing": "Tokenizing: 37%|###   | 37/100 [00:10<00:17, 3.60 examples/s]",
     "a compiler": "[10/500] Building CXX object ops/relu.cc.o",

@@ -75,6 +75,18 @@ def test_epochs_that_begin_at_zero_do_not_count_twice():
     assert steps(log) == [50, 99, 150, 199, 250, 299, 350, 399]
 
 
+def test_steps_that_go_on_through_the_epochs_are_not_counted_twice():
+    for line in ("epoch {epoch}/4 step {step}/400 loss=0.5", "Epoch {epoch}/4\nstep {step}/400 loss=0.5"):
+        log = "\n".join(line.format(epoch=(step - 1) // 100 + 1, step=step) for step in range(50, 401, 50))
+        assert steps(log) == list(range(50, 401, 50))
+        assert samples(log)[-1].total_steps == 400
+
+
+def test_an_epoch_beside_lines_with_steps_does_not_change_them():
+    log = "step=50/100 loss=0.5\nepoch=1/2 accuracy=0.5\nstep=100/100 loss=0.25\nepoch=2/2 accuracy=0.75"
+    assert steps(log) == [50, 100]
+
+
 def test_steps_without_a_total_that_start_over_each_epoch_are_dropped():
     log = "\n".join(f"Epoch {epoch} | Iter {step} | Loss 0.5" for epoch in (0, 1) for step in (10, 20))
     assert steps(log) == [10, 20]

@@ -109,7 +109,7 @@ def explain(view: JobView, output: LastOutput | None = None) -> Explanation:
         last_output=_last_output(output or reported_output(view.job)),
         log=lines,
         log_title=f"Last lines of {pod.replica} ({pod.log}):" if pod else "",
-        hint=_hint("\n".join([view.job.status.message, *lines])) if failed else "",
+        hint=(_hint("\n".join([view.job.status.message, *lines])) if failed else "") or _loss_hint(view),
         next=next_step(view, pod),
     )
 
@@ -177,6 +177,15 @@ def _seconds_ago(output: LastOutput) -> float:
 
 def _paragraph(title: str, lines: list[str]) -> str:
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _loss_hint(view: JobView) -> str:
+    """A loss that is not a number stays so: the program goes on without learning."""
+    progress = view.job.status.progress
+    loss = progress.nonFinite.get("loss") if progress else None
+    if loss is None:
+        return ""
+    return f"Hint: The loss is {loss}. Lower the learning rate, clip gradients, or check the data."
 
 
 def _hint(text: str) -> str:

@@ -19,19 +19,26 @@ def summary(job: PaddleJob) -> str:
     return job.status.progress.summary if job.status.progress else ""
 
 
+def position(job: PaddleJob) -> str:
+    """`step 1200/5000` or `epoch 3/10`; empty if no progress is known."""
+    short = summary(job)
+    return f"step {short}" if short[:1].isdigit() else short
+
+
 def progress_line(job: PaddleJob, eta: bool = True) -> str:
     """`step 1200/5000, loss 0.25, 310 samples/s, ETA 4m10s`; empty if no progress is known."""
     progress = job.status.progress
-    if progress is None or not progress.summary:
+    if progress is None:
         return ""
     left = _time_left(job, progress) if eta else ""
-    return ", ".join([*_position(progress), *_metrics(progress), *([f"ETA {left}"] if left else [])])
+    parts = [position(job), _epoch(progress), *_metrics(progress), f"ETA {left}" if left else ""]
+    return ", ".join(part for part in parts if part)
 
 
 def progress_page(job: PaddleJob, output: LastOutput | None) -> list[str]:
     """The same and how recent it is, in lines of `pdj get`."""
     progress = job.status.progress or Progress()
-    lines = [progress_line(job)] if progress.summary else []
+    lines = [line] if (line := progress_line(job)) else []
     facts = [f"last output {ago(output)}"] if output and job.status.phase is Phase.RUNNING else []
     if progress.checkpointStep is not None:
         facts.append(f"last checkpoint at step {progress.checkpointStep}")
@@ -51,12 +58,11 @@ def ago(output: LastOutput) -> str:
     return f"{duration(time.time() - output.time)} ago"
 
 
-def _position(progress: Progress) -> Iterator[str]:
-    yield f"step {progress.summary}" if progress.summary[:1].isdigit() else progress.summary
-    if progress.step is not None and progress.epoch is not None and progress.totalEpochs:
-        epoch = f"epoch {progress.epoch}/{progress.totalEpochs}"
-        if epoch != progress.summary:
-            yield epoch
+def _epoch(progress: Progress) -> str:
+    """The epoch, unless the summary shows it already."""
+    if progress.epoch is None or not progress.totalEpochs or progress.summary.startswith("epoch"):
+        return ""
+    return f"epoch {progress.epoch}/{progress.totalEpochs}"
 
 
 def _metrics(progress: Progress) -> Iterator[str]:

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from paddlejob.api.types import Phase
+from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.cli.output.humanize import restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
+from paddlejob.cli.output.progress import position, progress_line
 from paddlejob.cli.run.signals import Signals
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import JobView
@@ -19,6 +19,7 @@ from paddlejob.engine.backend import Key
 from paddlejob.errors import JobFailed
 from paddlejob.local.runner import AttachedRunner
 from paddlejob.local.state.store import Store
+from paddlejob.progress import Parser
 
 PAUSE = 0.1
 LOG_LINES = 3
@@ -89,6 +90,17 @@ def _finish(views: list[JobView], keys: list[Key], signals: Signals) -> int:
     return 0
 
 
+def _result(job: PaddleJob, log: Path) -> list[str]:
+    """How far training came, and the last lines of the log that tell something else."""
+    lines = last_lines(log, LOG_LINES, without_noise=True)
+    progress = progress_line(job)
+    if not progress:
+        return lines
+    parser = Parser(job.spec.progress)
+    samples = ((line, parser.parse(line)) for line in lines)
+    return [progress, *(line for line, sample in samples if not sample or not sample.has_position)]
+
+
 def _summarize(view: JobView) -> str:
     """Print how the job ended; returns why it did not complete, or an empty string."""
     job = view.job
@@ -96,12 +108,11 @@ def _summarize(view: JobView) -> str:
         worker = next((pod for pod in view.pods if pod.role == "worker"), None)
         log = Path(worker.log) if worker else Path()
         print(f"{job.name} completed in {run_time(job)}{restarts(job)}; logs: {log.parent}")
-        progress = progress_line(job)
-        lines = [*([progress] if progress else []), *last_lines(log, LOG_LINES, without_noise=True)]
-        print("".join(f"  {line}\n" for line in lines), end="")
+        print("".join(f"  {line}\n" for line in _result(job, log)), end="")
         return ""
     if job.status.phase is Phase.FAILED:
-        print(f"{job.name} failed after {run_time(job)}{restarts(job)}; for details run `pdj why {job.name}`")
+        reached = f" at {position(job)}" if position(job) else ""
+        print(f"{job.name} failed after {run_time(job)}{reached}{restarts(job)}; for details run `pdj why {job.name}`")
         return f"{job.name} failed: {job.status.reason}: {job.status.message}"
     if job.status.phase is Phase.SUSPENDED:
         return f"{job.name} is suspended; run `pdj resume {job.name}` to continue"
