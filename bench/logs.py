@@ -1,98 +1,151 @@
-"""What reading logs costs the operator and the API server: running jobs whose worker 0 prints a line every second.
+"""What reading logs costs the operator: running jobs whose worker 0 prints a line every second.
 
-The API server is real, and passes each request for a log on to a server that stands in for the kubelets. The same jobs
-are measured with --no-read-logs first; the difference is the cost of reading, with the status writes that follow.
+The API server is scripted and in a process of its own, because KWOK's pods have no logs; the operator is the real one.
+Its cost includes reconciling the jobs that were read and writing their status.
 
     python -m bench.logs [JOBS [SECONDS]]
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 import math
-import re
+import multiprocessing
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+import urllib.request
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from bench.operator import FAKE_NODES, cpu_seconds, job_pods
-from paddlejob.kube.access import find_access
-from paddlejob.kube.client import Client
-from paddlejob.objects.resources import PADDLEJOBS
-from testbed.controlplane import ControlPlane
-from tests.support.log_server import Line, LogServer
-from tests.support.operator_fixtures import ACCOUNT, install
-from tests.support.operator_process import OperatorProcess
+from aiohttp import web
+
+from bench.operator import cpu_seconds
+from paddlejob.api.types import Role
+from paddlejob.plan.objects.pod import pod_manifest
+from tests.support.builders import document, job
+from tests.support.operator_process import OperatorProcess, free_port
+from tests.support.scripted_api import Object, ScriptedApi
 
 MOST_REQUESTS, MOST_CPU = 20.0, 0.10
-NAMESPACE = "logs"
-BEGUN = datetime.now(UTC)
+ROUND = 75.0
+"""Seconds in which every one of 500 jobs is read once; the first round also writes the status of every job."""
+STATUS: Object = {
+    "phase": "Running",
+    "reason": "Running",
+    "attempt": 1,
+    "publishedAttempt": 1,
+    "observedGeneration": 1,
+    "worker": {"replicas": 1, "running": 1, "ready": "1/1"},
+}
 
 
-@dataclass
-class Cost:
-    cpu: float
-    server_cpu: float
-    requests: float
-    writes: float
+class Server(ScriptedApi):
+    """Jobs that run, and their logs."""
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__(*(one for number in range(jobs) for one in _stored(f"job-{number}")))
+        self.counts = {"logs": 0, "writes": 0}
+        self._begun = datetime.now(UTC)
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/counts":
+            progress = sum("progress" in (one.get("status") or {}) for one in self.objects.values())
+            return web.json_response(self.counts | {"progress": progress})
+        if request.path.endswith("/log"):
+            self.counts["logs"] += 1
+            return web.Response(text=self._log(request.query))
+        self.counts["writes"] += request.method == "PUT"
+        return await super().respond(request)
+
+    def _log(self, query: Any) -> str:
+        elapsed = math.floor((datetime.now(UTC) - self._begun).total_seconds())
+        first = max(0, elapsed - int(query["tailLines"]))
+        if since := query.get("sinceTime"):
+            first = max(first, math.floor((datetime.fromisoformat(since) - self._begun).total_seconds()))
+        return "".join(self._line(step) for step in range(first, elapsed))
+
+    def _line(self, step: int) -> str:
+        at = self._begun + timedelta(seconds=step)
+        loss = f"loss: {1 / (step + 1):.6f}, learning_rate: 0.0001, ips: 812.4 samples/s"
+        return f"{at:%Y-%m-%dT%H:%M:%S.%f}000Z [train] epoch: 1/10, global_step: {step}/100000, {loss}\n"
 
 
-async def main(jobs: int, seconds: float) -> int:
-    with ControlPlane(scheduler=True, fake_nodes=FAKE_NODES) as plane, tempfile.TemporaryDirectory() as scratch:
-        install(plane)
-        plane.create_namespace(NAMESPACE)
-        kubeconfig = plane.kubeconfig_for(*ACCOUNT)
-        async with Client(find_access(str(plane.kubeconfig))) as client, LogServer(plane, _lines) as server:
-            for node in plane.kubectl("get", "nodes", "-o", "name").stdout.split():
-                server.serve_node(node.removeprefix("node/"))
-            with OperatorProcess(kubeconfig, Path(scratch) / "log", "--no-read-logs") as operator:
-                operator.until_ready()
-                await job_pods(client, NAMESPACE, jobs, 1)
-                without = await measured(plane, operator, server, seconds)
-            with OperatorProcess(kubeconfig, Path(scratch) / "log") as operator:
-                operator.until_ready()
-                reading = await measured(plane, operator, server, seconds)
-            found = await client.list(PADDLEJOBS, NAMESPACE)
-    known = sum("progress" in one["status"] for one in found)
-    cpu = reading.cpu - without.cpu
-    print(f"{jobs} running jobs, {seconds:.0f} s each without and with reading their logs; {known} show progress")
-    print(f"  requests for logs  {reading.requests:6.1f} /s   (limit {MOST_REQUESTS:.0f})")
-    print(f"  status writes      {reading.writes:6.1f} /s")
-    print(f"  operator           {cpu:6.1%} of a core   (limit {MOST_CPU:.0%}; {without.cpu:.1%} without)")
-    print(f"  API server         {reading.server_cpu - without.server_cpu:6.1%} of a core")
-    return 0 if known == jobs and reading.requests <= MOST_REQUESTS and cpu < MOST_CPU else 1
+def serve(port: int, jobs: int) -> None:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", Server(jobs).respond)
+    web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None)
 
 
-async def measured(plane: ControlPlane, operator: OperatorProcess, server: LogServer, seconds: float) -> Cost:
-    """The first round is left out: the operator starts, and reads every job once."""
-    await asyncio.sleep(seconds / 2)
-    api = plane.processes["kube-apiserver"].pid
-    before = (cpu_seconds(operator.pid), cpu_seconds(api), server.requests, _writes(operator), time.monotonic())
-    await asyncio.sleep(seconds)
-    after = (cpu_seconds(operator.pid), cpu_seconds(api), server.requests, _writes(operator), time.monotonic())
-    took = after[4] - before[4]
-    return Cost(*((after[number] - before[number]) / took for number in range(4)))
+def main(jobs: int, seconds: float) -> int:
+    port = free_port()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(port, jobs), daemon=True)
+    server.start()
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            return measure(Path(scratch), port, jobs, seconds)
+    finally:
+        server.kill()
+        server.join()
 
 
-def _lines(pod: str) -> list[Line]:
-    """A line for each of the last minutes' seconds."""
-    now = datetime.now(UTC)
-    steps = math.floor((now - BEGUN).total_seconds())
+def measure(scratch: Path, port: int, jobs: int, seconds: float) -> int:
+    _until_served(port)
+    with OperatorProcess(_kubeconfig(scratch, port), scratch / "log") as operator:
+        operator.until_ready()
+        time.sleep(ROUND)
+        before, begun, used = _counts(port), time.monotonic(), cpu_seconds(operator.pid)
+        time.sleep(seconds)
+        after, took, cpu = _counts(port), time.monotonic() - begun, cpu_seconds(operator.pid) - used
+    requests, writes = ((after[name] - before[name]) / took for name in ("logs", "writes"))
+    print(f"{jobs} running jobs for {took:.0f} s; {after['progress']} show progress")
+    print(f"  requests for logs {requests:6.1f} /s          limit {MOST_REQUESTS:.0f} /s")
+    print(f"  status writes     {writes:6.1f} /s")
+    print(f"  operator          {cpu / took:6.1%} of a core   limit {MOST_CPU:.0%}")
+    return 0 if after["progress"] == jobs and requests <= MOST_REQUESTS and cpu / took < MOST_CPU else 1
+
+
+def _stored(name: str) -> list[tuple[str, Object]]:
+    made = document(name, workers=1)
+    made["metadata"] |= {"uid": f"uid-of-{name}", "generation": 1}
+    started = (datetime.now(UTC) - timedelta(seconds=10)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    state = {"phase": "Running", "containerStatuses": [{"name": "paddle", "state": {"running": {}}}]}
+    pod = pod_manifest(job(name, workers=1), Role.WORKER, 0, 1, "build") | {"status": state}
     return [
-        (BEGUN + timedelta(seconds=step), f"[{pod}] epoch: 1 step: {step}/100000 loss: {1 / (step + 1):.6f} ips: 812.4")
-        for step in range(max(0, steps - 200), steps)
+        (f"default/paddlejobs/{name}", made | {"status": STATUS | {"startTime": started}}),
+        (f"default/pods/{name}-worker-0", pod),
     ]
 
 
-def _writes(operator: OperatorProcess) -> float:
-    pattern = r'paddlejob_api_requests_total\{code="200",resource="paddlejobs",verb="update"\} ([\d.]+)'
-    found = re.search(pattern, operator.get("/metrics"))
-    return float(found[1]) if found else 0.0
+def _kubeconfig(scratch: Path, port: int) -> Path:
+    path = scratch / "kubeconfig"
+    clusters = [{"name": "scripted", "cluster": {"server": f"http://127.0.0.1:{port}"}}]
+    contexts = [{"name": "scripted", "context": {"cluster": "scripted", "user": "none"}}]
+    users = [{"name": "none", "user": {}}]
+    config = {"clusters": clusters, "contexts": contexts, "users": users, "current-context": "scripted"}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **config}))
+    return path
+
+
+def _until_served(port: int, seconds: float = 60) -> None:
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            _counts(port)
+            return
+        except OSError:
+            if time.monotonic() > ends:
+                raise
+            time.sleep(0.1)
+
+
+def _counts(port: int) -> dict[str, int]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/counts", timeout=10) as response:
+        found: dict[str, int] = json.load(response)
+        return found
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    sys.exit(asyncio.run(main(int(given[0]) if given else 500, float(given[1]) if given[1:] else 60.0)))
+    sys.exit(main(int(given[0]) if given else 500, float(given[1]) if given[1:] else 2 * ROUND))

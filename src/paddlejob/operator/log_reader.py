@@ -7,6 +7,7 @@ stallSeconds, once worker 0 has been silent for that long. There are never more 
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 
@@ -107,7 +108,7 @@ class LogReader:
 
     async def _read(self, key: Key, job: PaddleJob) -> float:
         """Read what is new, and return in how many seconds to read again."""
-        known, regular = self._logs[key], max(READ_EVERY, len(self._logs) / AVERAGE_RATE)
+        known, regular = self._logs[key], self._interval()
         if self._source.monotonic() < self._denied.get(job.namespace, float("-inf")) + DENIED_SECONDS:
             self._warn(job, DENIED)
             return DENIED_SECONDS
@@ -126,6 +127,10 @@ class LogReader:
             self._enqueue(key)
         due = known.due(job.spec.stallSeconds)
         return regular if due is None else min(regular, max(due, SOON))
+
+    def _interval(self) -> float:
+        """Seconds between two reads of a job; varied, so that jobs that began together are not read together."""
+        return max(READ_EVERY, len(self._logs) / AVERAGE_RATE) * random.uniform(1.0, 1.2)
 
     async def _read_workers(self, known: JobLog, job: PaddleJob) -> None:
         assert job.spec.worker is not None

@@ -178,7 +178,7 @@ async def test_with_more_jobs_each_is_read_less_often(serve: Serve):
         await until(lambda: stage.reader.readings)
         made = stage.informers.jobs.get(*KEY)
         assert isinstance(made, PaddleJob)
-        assert await stage.reader._read(KEY, made) == 10
+        assert 10 <= await stage.reader._read(KEY, made) <= 12
         stage.reader._logs |= {("default", f"job-{number}"): stage.reader._logs[KEY] for number in range(500)}
         assert await stage.reader._read(KEY, made) > 500 / 20
 
