@@ -60,12 +60,16 @@ class Run:
             yield line.removesuffix(b"\n").decode(errors="replace")
 
     def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
-        """The values of a metric, each with its step, read from the log of worker 0."""
+        """The values of a metric, each with its step, read from the log of the first worker in every attempt."""
         from paddlejob.progress import Parser
 
-        parser = Parser(self.view().job.spec.progress)
-        samples = filter(None, map(parser.parse, self.logs(role="worker", index=0)))
-        return [(one.step, one.metrics[name]) for one in samples if one.step is not None and name in one.metrics]
+        parsers: dict[int, Parser] = {}
+        spec, found = self.view().job.spec.progress, []
+        for line in self.target.first_worker_log(self.namespace, self.name, follow=False):
+            sample = parsers.setdefault(line.attempt, Parser(spec)).parse(line.text)
+            if sample and sample.step is not None and name in sample.metrics:
+                found.append((sample.step, sample.metrics[name]))
+        return found
 
     def wait(self, timeout: float | None = None) -> Status:
         """Wait until the job ends; raises JobFailed if it failed, and TimeoutError.

@@ -13,6 +13,7 @@ from paddlejob.local.kubelet import Kubelet
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.stacks import describe_processes
 from paddlejob.plan import PodPhase, names
+from paddlejob.plan.size import first_worker
 from paddlejob.plan.world import LogReading
 from paddlejob.progress import Parser
 
@@ -66,11 +67,11 @@ class LogReader:
     def _follow(self, job: PaddleJob) -> _Following | None:
         spec = job.spec.progress or ProgressSpec()
         attempt = job.status.attempt
+        log = self.kubelet.objects.folder.log(attempt, names.pod(job, Role.WORKER, first_worker(job)))
         if not spec.enabled or job.status.finished or attempt == 0:
             self._following = None
-        elif self._following is None or self._following.follower.attempt != attempt:
+        elif self._following is None or self._following.log != log:
             highest = job.status.progress.highestStep if job.status.progress else None
-            log = self.kubelet.objects.folder.log(attempt, names.pod(job, Role.WORKER, 0))
             self._following = _Following(LogFollower(attempt, Parser(spec), highest), log)
         return self._following
 
@@ -86,7 +87,7 @@ class LogReader:
 class _Following:
     follower: LogFollower
     log: Path
-    """Of worker 0."""
+    """Of the worker with rank 0."""
     offset: int = 0
     unfinished: bytes = b""
     sizes: dict[int, int] = field(default_factory=dict)

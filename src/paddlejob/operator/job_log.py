@@ -47,11 +47,14 @@ class JobLog:
         """By worker: the timestamp of its newest line that was read."""
         self._looked: dict[int, float] = {}
         """By worker: when it was last read."""
+        self._first = 0
+        """The worker with rank 0, whose lines are read anyway."""
         self._speaker = 0
         """The worker that was last found to print; it is asked first."""
 
     async def read(self, pod: Pod, namespace: str, container: str, most: int) -> None:
-        """Take the new lines of worker 0. Raises KubeError."""
+        """Take the new lines of the worker with rank 0. Raises KubeError."""
+        self._first = pod.index
         moment = self._source.monotonic()
         found = await self._ask(pod, namespace, container, most)
         now = self._source.client.server_time()
@@ -75,7 +78,7 @@ class JobLog:
         for index in sorted(workers, key=lambda index: (index != self._speaker, index)):
             if moment - (self.follower.silent_since or moment) < limit:
                 return
-            if index == 0 and 0 in self._looked:
+            if index == self._first and index in self._looked:
                 continue
             asked = self._source.monotonic()
             self._hear(index, await self._ask(workers[index], namespace, container, 1), asked)

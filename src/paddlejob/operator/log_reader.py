@@ -22,6 +22,7 @@ from paddlejob.objects.resources import PADDLEJOBS
 from paddlejob.operator.informers import Informers, Job
 from paddlejob.operator.job_log import JobLog, Source, running_workers
 from paddlejob.plan import Pod, PodPhase, names
+from paddlejob.plan.size import first_worker
 from paddlejob.plan.world import LogReading
 
 READ_EVERY = 10.0
@@ -146,8 +147,8 @@ class LogReader:
             await known.listen(workers, job.namespace, container, limit, moment)
 
     def _first_worker(self, job: PaddleJob) -> Pod | None:
-        """Worker 0, once its program has started. It is looked up by name: a job may have thousands of pods."""
-        found = self._informers.pods.get(job.namespace, names.pod(job, Role.WORKER, 0))
+        """The one with rank 0, once its program has started. Looked up by name: a job may have thousands of pods."""
+        found = self._informers.pods.get(job.namespace, names.pod(job, Role.WORKER, first_worker(job)))
         pod = found.value if found else None
         started = pod is not None and (pod.phase is PodPhase.RUNNING or pod.ended)
         return pod if pod is not None and started and pod.attempt == job.status.attempt else None

@@ -7,6 +7,7 @@ the ids of heter trainers depend on the number of workers.
 from __future__ import annotations
 
 from paddlejob.api.types import PaddleJob, Role, Slot
+from paddlejob.plan import indexes
 
 
 def is_resizable(job: PaddleJob) -> bool:
@@ -21,6 +22,11 @@ def fewest_workers(job: PaddleJob) -> int:
     """The smallest number of workers that the job trains with."""
     worker = job.spec.roles[Role.WORKER]
     return min(worker.requests or 1, worker.replicas) if is_resizable(job) else worker.replicas
+
+
+def first_worker(job: PaddleJob) -> int:
+    """The index of the worker with rank 0: an elastic job may run without worker 0."""
+    return min(indexes.parse(job.status.role(Role.WORKER).members), default=0)
 
 
 def fewest_slots(job: PaddleJob) -> list[Slot]:

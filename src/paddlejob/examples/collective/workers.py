@@ -14,8 +14,8 @@ import paddle.distributed as dist
 def join() -> None:
     """Connect with the other workers.
 
-    fleet.init would create ten process groups instead of one: two seconds more, and with three workers on gloo one of
-    them was not ready within its timeout of 150 seconds.
+    fleet.init would create more process groups than this needs; with three workers on gloo and a loaded machine, one
+    of them was once not ready within its timeout of 150 seconds.
     """
     # The launcher sets the backend; without it Paddle defaults to NCCL.
     if not paddle.is_compiled_with_cuda():
