@@ -112,6 +112,7 @@ def _copy() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as scratch:
         root, temporary = Path(scratch, "r"), Path(scratch, "t")
         temporary.mkdir()
+        Path(scratch).chmod(0o755)  # a test reads what it wrote there as another user
         listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         for name in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
             if name and (ROOT / name).is_file():
