@@ -6,6 +6,7 @@ A fork of a process that has already imported pytest and the third-party package
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib
 import os
 import pickle
@@ -23,6 +24,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from tools.mutants import isolation
 
 OURS = ("paddlejob", "tests", "testbed", "tools", "bench")
 OPTIONS = (
@@ -93,7 +96,7 @@ class Recorder:
 
 
 class Selection:
-    """A pytest plugin that keeps the chosen tests, quick files and quick tests first."""
+    """A pytest plugin that keeps the chosen tests, quick files and quick tests first, and ends with one that hangs."""
 
     def __init__(self, chosen: Mapping[str, float]) -> None:
         self._chosen = chosen
@@ -105,6 +108,14 @@ class Selection:
         kept = [item for item in items if item.nodeid in self._chosen]
         kept.sort(key=lambda item: (files[_file(item.nodeid)], item.nodeid.split("::")[0], self._chosen[item.nodeid]))
         items[:] = kept
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        faulthandler.dump_traceback_later(_patience(self._chosen[item.nodeid]), exit=True, file=2)
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def record(root: Path, paths: Sequence[str]) -> Baseline:
@@ -128,18 +139,22 @@ def record(root: Path, paths: Sequence[str]) -> Baseline:
     return Baseline(code, {name: Recorded(*recorded) for name, recorded in tests.items()}, modules)
 
 
-def notice(root: Path, chosen: Mapping[str, float], patience: float) -> bool:
-    """Say whether one of these tests fails, or does not end within `patience` seconds."""
+def notice(root: Path, chosen: Mapping[str, float]) -> bool:
+    """Say whether one of these tests fails, or takes much longer than before."""
     files = sorted({_file(name) for name in chosen})
     pid = _fork(root, lambda: int(pytest.main([*OPTIONS, *files], plugins=[Selection(chosen)])), quiet=True)
     with _ended(pid):
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + _patience(sum(chosen.values()))
         while time.monotonic() < deadline:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 return status != 0
             time.sleep(0.01)
     return True
+
+
+def _patience(seconds: float) -> float:
+    return 10 + 5 * seconds
 
 
 def preload(modules: Sequence[str]) -> None:
@@ -170,6 +185,8 @@ def _enter(root: Path, quiet: bool) -> None:
     """Make this process one that was started in the copy, in a process group of its own."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if isolation.is_available():
+        isolation.enter(root.parent)
     os.chdir(root)
     source = str(root / "src")
     sys.path[:] = [source, str(root), *(path for path in sys.path[1:] if not path.endswith("/src"))]

@@ -152,8 +152,9 @@ def test_a_missing_object_or_key_is_an_error_unless_it_is_optional(tmp_path: Pat
     assert files(tmp_path, configMap={"name": "settings", "items": absent, "optional": True}) == {}
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "../up", ""])
+@pytest.mark.parametrize("path", ["/absolute", "../up", ""])
 def test_no_file_of_a_volume_is_written_outside_of_it(tmp_path: Path, path: str):
+    path = f"{tmp_path}{path}" if path.startswith("/") else path
     with pytest.raises(NotPossible, match="points outside the volume"):
         files(tmp_path, configMap={"name": "settings", "items": [{"key": "a.yaml", "path": path}]})
     item = {"path": path, "fieldRef": {"fieldPath": "metadata.name"}}
