@@ -143,7 +143,7 @@ async def test_the_certificate_of_a_plugin_is_replaced_when_it_is_run_again(tmp_
     access = from_kubeconfig(config(tmp_path / "config", "", "https://127.0.0.1:1", **user))
     assert not await access.renew("")
     assert (tmp_path / "count").read_text() == "2", "it ran again"
-    Path(key).write_text("no key")
+    (tmp_path / key).write_text("no key")
     with pytest.raises(NoCredentials, match="certificate"):
         await access.renew("")
 
