@@ -332,7 +332,8 @@ async def test_links_of_a_directory_that_is_copied_stay_links(isolated: Box, tmp
     (tmp_path / "image" / "link").symlink_to("elsewhere")
     (tmp_path / "file").touch()
     mounts = [bind(str(tmp_path / "image" / "new"), tmp_path / "file", image=True)]
-    assert await isolated.output(f"readlink {tmp_path}/image/link", mounts=mounts) == ["elsewhere"]
+    script = f"readlink {tmp_path}/image/link; grep -c {tmp_path}/stage /proc/self/mounts || true"
+    assert await isolated.output(script, mounts=mounts) == ["elsewhere", "0"], "and only the copy is mounted"
 
 
 async def test_a_volume_in_memory_is_shared_by_the_containers_of_a_pod_and_has_a_size(isolated: Box, tmp_path: Path):
