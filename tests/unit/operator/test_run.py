@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from prometheus_client import generate_latest
 
+from paddlejob import contract
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.errors import BadInput, NotLeader, NotPossible
 from paddlejob.kube.client import Client
@@ -273,6 +274,9 @@ async def test_a_pod_group_of_the_user_belongs_to_the_job_of_its_name(serve: Ser
         assert [one.owned for one in view.world.pod_groups] == [True], "and it is one, however it is found"
         stage.informers.record_delete(POD_GROUPS, "default", "mnist", "uid-mnist")
         assert keys[-1] == KEY
+        labelled = pod_group("of-another-name", labels={contract.LABEL_JOB: "mnist"})
+        stage.informers.record_write(POD_GROUPS, labelled)
+        assert keys[-1] == KEY, "its label says whose it is"
 
 
 async def test_the_last_contact_is_that_of_any_informer_and_those_that_fail_are_named(serve: Serve):
