@@ -130,6 +130,8 @@ def test_events_survive_a_line_that_was_torn(tmp_path: Path):
     folder.add_event({**event, "warning": True, "extra": 1})
     (folder.path / "events.jsonl").open("a").write("[]\n{}\n")
     assert folder.events() == [event, {**event, "warning": True}]
+    lines = (folder.path / "events.jsonl").read_text().splitlines()
+    assert len(lines) == 5, "no line is empty"
 
 
 def test_pods_are_known_by_their_directories_too(tmp_path: Path):

@@ -90,7 +90,7 @@ class JobFolder:
         path = self.path / "run.json"
         try:
             return RunOptions.from_json(read_json(path))
-        except (TypeError, ValueError, AttributeError):
+        except TypeError:
             raise DamagedFile(path) from None
 
     def pods(self) -> list[PodRecord]:
