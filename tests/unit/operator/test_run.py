@@ -27,6 +27,7 @@ from paddlejob.operator.main import IDENTITY, Options
 from paddlejob.operator.manifests import LEASE_NAME
 from paddlejob.operator.metrics import Metrics
 from paddlejob.operator.nodes import Nodes
+from paddlejob.plan import Create, Delete, DeleteJob, Kind
 from tests.support.operator_process import free_port
 from tests.support.scripted_api import Object, ScriptedApi, failure
 from tests.unit.kube.conftest import Serve, serve
@@ -320,3 +321,29 @@ async def test_a_node_is_read_once_in_a_while_and_not_more(serve: Serve, monkeyp
         assert await nodes.healthy(["node-1"]) == {"node-1"}, "as remembered"
         monkeypatch.setattr("paddlejob.operator.nodes.REMEMBERED_SECONDS", 0.0)
         assert await nodes.healthy(["node-1"]) == frozenset()
+
+
+async def test_services_and_environments_are_created_and_deleted_like_pods(serve: Serve):
+    async with staged(serve, stored_job()) as stage:
+        job = await stage.job()
+        for kind, path in ((Kind.SERVICE, "services"), (Kind.ENVIRONMENT, "configmaps"), (Kind.POD_GROUP, "podgroups")):
+            about = {"name": "one", "namespace": "default", "ownerReferences": [], "labels": {}}
+            await stage.backend.perform(job, Create(kind, "one", {"metadata": about}))
+            assert f"default/{path}/one" in stage.api.objects
+            await stage.backend.perform(job, Delete(kind, "one", "", "a test"))
+            assert f"default/{path}/one" not in stage.api.objects
+
+
+async def test_a_job_that_was_replaced_meanwhile_is_not_deleted(serve: Serve):
+    async with staged(serve, stored_job()) as stage:
+        stage.api.answers["DELETE", "default/paddlejobs/mnist"] = failure(409, "Conflict")
+        await stage.backend.perform(await stage.job(), DeleteJob("ttl"))
+
+
+async def test_whether_gangs_can_be_scheduled_is_whether_pod_groups_are_served(serve: Serve):
+    async with staged(serve, stored_job()) as stage:
+        for absent in (False, True):
+            stage.informers.pod_groups.absent = absent
+            view = await stage.backend.observe(KEY)
+            assert view is not None
+            assert view.world.gang_scheduler is not absent
