@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tools.mutants import isolation
@@ -80,7 +80,8 @@ def main() -> int:
             for package, mutation in _sample(root, chosen.package, chosen.mutants, chosen.seed):
                 judges = (*_judges(package), *chosen.tests)
                 tests = {name: test for name, test in baseline.tests.items() if name.startswith(judges)}
-                _judge(root, tests, mutation, scores[package])
+                at_import = replace(mutation, imported=mutation.imported or bool(mutation.lines & baseline.imports))
+                _judge(root, tests, at_import, scores[package])
         except KeyboardInterrupt:
             print("interrupted; so far:")
     _report(scores, time.monotonic() - started - took, _cpu_seconds() - before)
@@ -181,8 +182,7 @@ def _judge(root: Path, tests: Tests, mutation: Mutation, score: Score) -> None:
 
 def _covering(tests: Tests, mutation: Mutation) -> dict[str, float]:
     """Return the tests that run the mutant's line, each with its duration."""
-    lines = {(mutation.file, number) for number in range(mutation.first, mutation.last + 1)}
-    found = {name: test for name, test in tests.items() if not lines.isdisjoint(test.lines)}
+    found = {name: test for name, test in tests.items() if not mutation.lines.isdisjoint(test.lines)}
     programs = next((judges for prefix, judges in RUN_AS_PROGRAMS.items() if mutation.file.startswith(prefix)), ())
     if programs:
         found |= {name: test for name, test in tests.items() if name.startswith(programs)}

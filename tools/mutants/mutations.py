@@ -40,6 +40,10 @@ class Mutation:
     lacks: str
     imported: bool
 
+    @property
+    def lines(self) -> set[tuple[str, int]]:
+        return {(self.file, number) for number in range(self.first, self.last + 1)}
+
     def apply(self, source: bytes) -> bytes:
         return source[: self.start] + self.after.encode() + source[self.end :]
 

@@ -54,17 +54,20 @@ class Baseline:
 
     exit_code: int
     tests: Mapping[str, Recorded]
+    imports: set[tuple[str, int]]
+    """The lines that ran before the first test, functions that build a constant among them."""
     modules: Sequence[str]
 
 
 class Recorder:
-    """A pytest plugin that traces the lines of the product for each test."""
+    """A pytest plugin that traces the lines of the product for each test, and those that run before the first."""
 
     def __init__(self, source: Path) -> None:
         self.tests: dict[str, Recorded] = {}
         self._source = f"{source}/"
-        self._current = Recorded()
+        self.imports = self._current = Recorded()
         self._calls = Counter[CodeType]()
+        sys.settrace(self._call)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -129,14 +132,15 @@ def record(root: Path, paths: Sequence[str]) -> Baseline:
         modules = [name for name in sys.modules if name.partition(".")[0] not in OURS]
         with os.fdopen(writing, "wb") as pipe:
             # Only built-in types: a test may have imported this module again.
-            pickle.dump((code, {name: (one.seconds, one.lines) for name, one in recorder.tests.items()}, modules), pipe)
+            tests = {name: (one.seconds, one.lines) for name, one in recorder.tests.items()}
+            pickle.dump((code, tests, recorder.imports.lines, modules), pipe)
         return code
 
     pid = _fork(root, work, quiet=False)
     os.close(writing)
     with _ended(pid), os.fdopen(reading, "rb") as pipe:
-        code, tests, modules = pickle.load(pipe)
-    return Baseline(code, {name: Recorded(*recorded) for name, recorded in tests.items()}, modules)
+        code, tests, imports, modules = pickle.load(pipe)
+    return Baseline(code, {name: Recorded(*recorded) for name, recorded in tests.items()}, imports, modules)
 
 
 def notice(root: Path, chosen: Mapping[str, float]) -> bool:
