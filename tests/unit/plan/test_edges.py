@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from paddlejob import contract
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import Create, Kind, PodPhase, names, plan, times
+from paddlejob.plan import Create, Delete, Kind, PodGroup, PodPhase, RecordEvent, names, plan, times
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import NOON, all_pods, job, running, world
 from tests.support.model import Model
@@ -56,3 +59,62 @@ def test_a_message_without_a_reason_is_not_taken_for_one():
     status = plan(made, world(*pods), NOON).status
     assert "create what is missing" not in status.message
     assert status.reason
+
+
+@pytest.mark.parametrize("policy", ["Never", "Always"])
+def test_the_pod_group_of_a_job_that_ended_goes_and_that_of_the_user_stays(policy: str):
+    made = running(job(schedulingPolicy={}, cleanPodPolicy=policy))
+    groups = (PodGroup(names.pod_group(made), "u-1", owned=True), PodGroup("mine", "u-2", owned=False))
+    pods = all_pods(made, PodPhase.SUCCEEDED, exit_code=0)
+    decided = plan(made, world(*pods, environments={1: "uid"}, pod_groups=groups), NOON)
+    assert decided.status.phase is Phase.COMPLETED
+    deleted = [one.uid for one in decided.actions if isinstance(one, Delete) and one.kind is Kind.POD_GROUP]
+    assert deleted == ["u-1"]
+
+
+@pytest.mark.parametrize(
+    "about", [{"disrupted": True}, {"deletion_due": NOON + 30}, {"address": ""}, {"phase": PodPhase.PENDING}]
+)
+def test_training_does_not_begin_with_a_pod_that_is_about_to_go_or_not_there_yet(about: dict[str, Any]):
+    made = job(status={"phase": "Starting", "attempt": 1, "startTime": times.format(NOON - 5)})
+    first, second = all_pods(made, PodPhase.WAITING)
+
+    def published(*pods: Any) -> bool:
+        decided = plan(made, world(*pods), NOON)
+        return any(isinstance(one, Create) and one.kind is Kind.ENVIRONMENT for one in decided.actions)
+
+    assert published(first, second)
+    assert not published(first, replace(second, **about))
+
+
+def test_while_a_job_trains_a_pod_that_cannot_start_is_named():
+    made = running(job())
+    first, second = all_pods(made)
+    pulling = replace(second, phase=PodPhase.PENDING, reason="ErrImagePull", message="manifest unknown")
+    status = plan(made, world(first, pulling, environments={1: "uid"}), NOON).status
+    assert (status.phase, status.reason) == (Phase.RUNNING, "ImagePullFailed")
+    waiting = replace(second, phase=PodPhase.WAITING)
+    status = plan(made, world(first, waiting, environments={1: "uid"}), NOON).status
+    assert (status.reason, status.message) == ("Starting", "1 of 2 pods are running")
+
+
+@pytest.mark.parametrize("name", [contract.ENV_POD_IP, contract.ENV_PORT])
+def test_a_variable_of_the_template_that_ours_refer_to_comes_before_them(name: str):
+    """A kubelet expands $(NAME) only where NAME is defined earlier in the list."""
+    made = job()
+    given = [{"name": "MINE", "value": "1"}, {"name": name, "value": "7"}]
+    made.spec.worker.template["spec"]["containers"][0]["env"] = given
+    (container,) = pod_manifest(made, Role.WORKER, 0, 1, "build")["spec"]["containers"]
+    listed = [one["name"] for one in container["env"]]
+    assert listed[0] == name
+    assert listed[-1] == "MINE"
+    assert listed.count(name) == 1
+
+
+@pytest.mark.parametrize(("address", "warned"), [("fd00::1", True), ("10.0.0.1", False)])
+def test_addresses_that_paddle_may_not_parse_are_an_event(address: str, warned: bool):
+    made = job(status={"phase": "Starting", "attempt": 1, "startTime": times.format(NOON - 5)})
+    pods = all_pods(made, PodPhase.WAITING, address=address)
+    events = [one for one in plan(made, world(*pods), NOON).actions if isinstance(one, RecordEvent)]
+    assert ("IPv6Addresses" in [one.reason for one in events]) is warned
+    assert all(one.warning for one in events if one.reason == "IPv6Addresses")
