@@ -9,7 +9,7 @@ import pytest
 
 from paddlejob import contract
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import Create, Delete, Kind, PodGroup, PodPhase, RecordEvent, names, plan, times
+from paddlejob.plan import Create, Delete, Kind, PodGroup, PodPhase, RecordEvent, Wake, names, plan, times
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import NOON, all_pods, job, running, world
 from tests.support.model import Model
@@ -118,3 +118,11 @@ def test_addresses_that_paddle_may_not_parse_are_an_event(address: str, warned: 
     events = [one for one in plan(made, world(*pods), NOON).actions if isinstance(one, RecordEvent)]
     assert ("IPv6Addresses" in [one.reason for one in events]) is warned
     assert all(one.warning for one in events if one.reason == "IPv6Addresses")
+
+
+def test_only_pods_that_wait_are_woken_when_a_lost_environment_is_published_again():
+    published = {"phase": "Starting", "attempt": 1, "publishedAttempt": 1, "startTime": times.format(NOON - 5)}
+    made = job(status=published)
+    first, second = all_pods(made)
+    decided = plan(made, world(first, replace(second, phase=PodPhase.WAITING)), NOON)
+    assert [one.pod.name for one in decided.actions if isinstance(one, Wake)] == ["mnist-worker-1"]
