@@ -126,3 +126,11 @@ def test_only_pods_that_wait_are_woken_when_a_lost_environment_is_published_agai
     first, second = all_pods(made)
     decided = plan(made, world(first, replace(second, phase=PodPhase.WAITING)), NOON)
     assert [one.pod.name for one in decided.actions if isinstance(one, Wake)] == ["mnist-worker-1"]
+
+
+def test_a_pod_that_has_a_node_is_not_unschedulable_whatever_was_said_about_it_before():
+    made = job(status={"phase": "Pending", "attempt": 1, "startTime": times.format(NOON - 5)})
+    pods = all_pods(made, PodPhase.PENDING, reason="Unschedulable", message="0/1 nodes are available")
+    assert plan(made, world(*(replace(one, node="") for one in pods)), NOON).status.reason == "Unschedulable"
+    message = plan(made, world(*pods), NOON).status.message
+    assert "do not fit on any node" not in message
