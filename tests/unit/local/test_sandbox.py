@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,16 @@ async def test_a_switch_turns_namespaces_off_and_the_engine_learns_why(box: Box)
         assert (box.processes.isolated, box.processes.why_not_isolated) == (False, f"{SWITCH} is 0")
     else:
         assert box.processes.isolated is (box.processes.why_not_isolated == "")
+
+
+def test_where_unshare_can_create_namespaces_the_supervisor_can_too():
+    """Without this, a wrong flag would turn namespaces off, and the tests that need them would be skipped."""
+    program = shutil.which("unshare")
+    if program is None or os.geteuid() != 0:
+        pytest.skip("needs util-linux and root")
+    command = [program, "--pid", "--mount", "--fork", "--mount-proc", "true"]
+    available = subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert probe()[0] is available
 
 
 def test_whether_namespaces_are_available_is_tried_without_changing_this_process(monkeypatch: pytest.MonkeyPatch):
