@@ -77,6 +77,8 @@ class ScriptedApi:
         match method:
             case "PUT" if path != item:
                 return 200, self.put(item, {**self.objects[item], "status": body["status"]})
+            case "PUT":
+                return 200, self.put(item, body)
             case "PATCH":
                 return 200, self.put(item, _merged(self.objects[item], body))
             case _:

@@ -6,6 +6,7 @@ A fork of a process that has already imported pytest and the third-party package
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib
 import os
 import pickle
@@ -23,6 +24,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from tools.mutants import isolation
 
 OURS = ("paddlejob", "tests", "testbed", "tools", "bench")
 OPTIONS = (
@@ -51,17 +54,20 @@ class Baseline:
 
     exit_code: int
     tests: Mapping[str, Recorded]
+    imports: set[tuple[str, int]]
+    """The lines that ran before the first test, functions that build a constant among them."""
     modules: Sequence[str]
 
 
 class Recorder:
-    """A pytest plugin that traces the lines of the product for each test."""
+    """A pytest plugin that traces the lines of the product for each test, and those that run before the first."""
 
     def __init__(self, source: Path) -> None:
         self.tests: dict[str, Recorded] = {}
         self._source = f"{source}/"
-        self._current = Recorded()
+        self.imports = self._current = Recorded()
         self._calls = Counter[CodeType]()
+        sys.settrace(self._call)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -93,7 +99,7 @@ class Recorder:
 
 
 class Selection:
-    """A pytest plugin that keeps the chosen tests, quick files and quick tests first."""
+    """A pytest plugin that keeps the chosen tests, quick files and quick tests first, and ends with one that hangs."""
 
     def __init__(self, chosen: Mapping[str, float]) -> None:
         self._chosen = chosen
@@ -105,6 +111,14 @@ class Selection:
         kept = [item for item in items if item.nodeid in self._chosen]
         kept.sort(key=lambda item: (files[_file(item.nodeid)], item.nodeid.split("::")[0], self._chosen[item.nodeid]))
         items[:] = kept
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        faulthandler.dump_traceback_later(_patience(self._chosen[item.nodeid]), exit=True, file=2)
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def record(root: Path, paths: Sequence[str]) -> Baseline:
@@ -118,28 +132,33 @@ def record(root: Path, paths: Sequence[str]) -> Baseline:
         modules = [name for name in sys.modules if name.partition(".")[0] not in OURS]
         with os.fdopen(writing, "wb") as pipe:
             # Only built-in types: a test may have imported this module again.
-            pickle.dump((code, {name: (one.seconds, one.lines) for name, one in recorder.tests.items()}, modules), pipe)
+            tests = {name: (one.seconds, one.lines) for name, one in recorder.tests.items()}
+            pickle.dump((code, tests, recorder.imports.lines, modules), pipe)
         return code
 
     pid = _fork(root, work, quiet=False)
     os.close(writing)
     with _ended(pid), os.fdopen(reading, "rb") as pipe:
-        code, tests, modules = pickle.load(pipe)
-    return Baseline(code, {name: Recorded(*recorded) for name, recorded in tests.items()}, modules)
+        code, tests, imports, modules = pickle.load(pipe)
+    return Baseline(code, {name: Recorded(*recorded) for name, recorded in tests.items()}, imports, modules)
 
 
-def notice(root: Path, chosen: Mapping[str, float], patience: float) -> bool:
-    """Say whether one of these tests fails, or does not end within `patience` seconds."""
+def notice(root: Path, chosen: Mapping[str, float]) -> bool:
+    """Say whether one of these tests fails, or takes much longer than before."""
     files = sorted({_file(name) for name in chosen})
     pid = _fork(root, lambda: int(pytest.main([*OPTIONS, *files], plugins=[Selection(chosen)])), quiet=True)
     with _ended(pid):
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + _patience(sum(chosen.values()))
         while time.monotonic() < deadline:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 return status != 0
             time.sleep(0.01)
     return True
+
+
+def _patience(seconds: float) -> float:
+    return 10 + 5 * seconds
 
 
 def preload(modules: Sequence[str]) -> None:
@@ -170,6 +189,8 @@ def _enter(root: Path, quiet: bool) -> None:
     """Make this process one that was started in the copy, in a process group of its own."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if isolation.is_available():
+        isolation.enter(root.parent)
     os.chdir(root)
     source = str(root / "src")
     sys.path[:] = [source, str(root), *(path for path in sys.path[1:] if not path.endswith("/src"))]

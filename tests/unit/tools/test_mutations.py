@@ -42,6 +42,7 @@ def test_each_kind_of_change(source: str, expected: list[str]):
         "x: tuple[int, str]",
         "def f(a: Literal[1]) -> Literal[2]:\n    pass",
         "__all__ = ['a', 'b']",
+        "RETRY_SECONDS = 2.5",
         "log.info('a')",
         "if TYPE_CHECKING:\n    x = 1",
         "x = f'{a + 1}'",

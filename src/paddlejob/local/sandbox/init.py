@@ -108,7 +108,7 @@ def _execute(spec: dict[str, Any], error_pipe: int) -> NoReturn:
     what = f"the working directory {cwd}"
     try:
         os.setsid()
-        for number in SIGNALS | {signal.SIGINT, signal.SIGPIPE}:
+        for number in SIGNALS | {signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.chdir(cwd)

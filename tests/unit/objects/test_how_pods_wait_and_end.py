@@ -1,0 +1,74 @@
+"""What plans see of a pod that waits or was ended from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlejob import contract
+from paddlejob.api.types import Role
+from paddlejob.objects.container_status import training_container_of
+from paddlejob.plan import PodPhase, names
+from paddlejob.plan.objects.pod import pod_manifest
+from tests.support.builders import job
+from tests.unit.objects.test_startup import read
+
+
+def container(**state: Any) -> dict[str, Any]:
+    return {"containerStatuses": [{"name": "paddle", "state": state}]}
+
+
+def test_only_the_environment_of_its_own_attempt_makes_a_pod_ready_to_start():
+    own = f'configmap "{names.environment(job(), 2)}" not found'
+
+    def seen(reason: str, message: str) -> tuple[PodPhase, str]:
+        pod = read(container(waiting={"reason": reason, "message": message}))
+        return pod.phase, pod.reason
+
+    assert seen("CreateContainerConfigError", own) == (PodPhase.WAITING, "")
+    assert seen("CreateContainerConfigError", 'configmap "mine" not found')[0] is PodPhase.PENDING
+    assert seen("RunContainerError", own) == (PodPhase.PENDING, "RunContainerError")
+
+
+def test_what_keeps_an_init_container_waiting_keeps_the_pod_waiting():
+    waiting = container(waiting={"reason": "PodInitializing"})
+    image = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    pod = read({**waiting, "initContainerStatuses": [{"name": "i0", "state": image}]})
+    assert (pod.phase, pod.reason, pod.message) == (PodPhase.PENDING, "ImagePullBackOff", "no such image")
+    pod = read({**waiting, "initContainerStatuses": [{"name": "i0", "state": {"running": {}}}]})
+    assert (pod.phase, pod.reason) == (PodPhase.PENDING, "")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "disrupted"),
+    [
+        ({"phase": "Failed", "reason": "OutOfcpu", "message": "no cpu"}, "OutOfcpu", True),
+        ({"phase": "Failed", "reason": "DeadlineExceeded"}, "DeadlineExceeded", False),
+        ({"phase": "Failed"}, "", False),
+    ],
+)
+def test_a_pod_that_never_ran_was_rejected_unless_it_was_stopped(status: dict[str, Any], reason: str, disrupted: bool):
+    pod = read(status)
+    assert (pod.phase, pod.reason, pod.disrupted) == (PodPhase.FAILED, reason, disrupted)
+    assert pod.message == status.get("message", "")
+
+
+def test_the_message_of_an_evicted_pod_is_its_own_else_that_of_the_condition():
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": "condition"}
+    status = {"phase": "Failed", "conditions": [condition]}
+    assert read({**status, "message": "low on memory"}).message == "low on memory"
+    assert read(status).message == "condition"
+    assert read(status).disrupted
+
+
+def test_the_training_container_of_a_pod_without_annotations_is_that_of_its_template():
+    pod = pod_manifest(job(), Role.WORKER, 0, 1, "build")
+    pod["spec"]["containers"].insert(0, {"name": "istio-proxy"})
+    assert training_container_of(pod) == "paddle"
+    pod["metadata"]["annotations"][contract.ANNOTATION_TRAINING_CONTAINER] = "istio-proxy"
+    assert training_container_of(pod) == "istio-proxy"
+    pod["metadata"]["annotations"][contract.ANNOTATION_TRAINING_CONTAINER] = "gone"
+    assert training_container_of(pod) == "paddle"
+    del pod["metadata"]["annotations"]
+    assert training_container_of(pod) == "paddle"
