@@ -99,7 +99,7 @@ class Runs:
 
     async def until_training(self, name: str, workers: int) -> int:
         """Wait for a step of an attempt with this many workers; returns the step that the attempt began after."""
-        begun = rf"worker 0 of {workers}: starts after step (\d+)[^$]*worker 0 of {workers}: step \d+/\d+ loss="
+        begun = rf"worker 0 of {workers} starts after step (\d+)[^$]*step=\d+/\d+ loss="
         ends = time.monotonic() + 180
         while not (found := re.search(begun, self.log(name))):
             assert time.monotonic() < ends, (self.status(name), self.log(name))
