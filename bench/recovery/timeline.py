@@ -47,6 +47,7 @@ class Fault:
     time: float
     kind: str
     attempt: int
+    rank: int
 
 
 def read_marks(folder: Path) -> list[Mark]:
@@ -83,6 +84,20 @@ def stages(fault: Fault, sights: list[Sight], marks: list[Mark], workers: int) -
     before = highest_step(marks, fault.time)
     for stage, beyond in (("stepped", 0), ("caught up", before)):
         moment = next((mark.time for mark in steps if mark.step > beyond), None)
+        if moment is not None:
+            found[stage] = moment
+    return found
+
+
+def rejoining(fault: Fault, marks: list[Mark]) -> dict[str, float]:
+    """The same for a worker that is replaced alone, as far as it records it itself."""
+    later = [mark for mark in marks if mark.time >= fault.time and mark.rank == fault.rank]
+    begun = next((mark.time for mark in later if mark.what == "started"), float("inf"))
+    own = {"stepped": "step"}
+    found: dict[str, float] = {}
+    for stage in ("started", "imported", "joined", "stepped"):
+        what = own.get(stage, stage)
+        moment = next((mark.time for mark in later if mark.what == what and mark.time >= begun), None)
         if moment is not None:
             found[stage] = moment
     return found
