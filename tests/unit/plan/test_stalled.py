@@ -63,6 +63,19 @@ def test_a_pod_that_has_not_started_yet_explains_the_silence(phase: PodPhase):
     assert plan(made, world(*pods, environments={1: "uid"}, logs=SILENT), NOON).status.restarts == 0
 
 
+def test_a_job_whose_workers_are_replaced_alone_is_restarted_as_a_whole():
+    made = job_with_limit(ps=1, elastic=1, withGloo=0)
+    status = decided(made, SILENT).status
+    assert (status.reason, status.restarts, status.attempt) == ("Stalled", 1, 2)
+
+
+def test_a_worker_that_failed_is_the_reason_and_not_the_silence_of_the_others():
+    made = job_with_limit()
+    failed = pod(made, "worker", 1, PodPhase.FAILED, exit_code=3)
+    view = world(all_pods(made)[0], failed, environments={1: "uid"}, logs=SILENT)
+    assert plan(made, view, NOON).status.reason == "ProgramFailed"
+
+
 def test_a_worker_that_has_succeeded_is_left_out():
     made = job_with_limit()
     pods = (pod(made, "worker", 0, PodPhase.SUCCEEDED), pod(made, "worker", 1))

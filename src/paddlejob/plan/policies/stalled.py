@@ -30,8 +30,8 @@ def restart_stalled(s: Snapshot) -> Plan | None:
 
 
 def _all_run(s: Snapshot) -> bool:
-    """A pod that is not there or has not started yet explains the silence."""
-    unfinished = [pod for pod in s.current.values() if not pod.ended]
+    """A pod that is not there, failed or has not started yet explains the silence."""
+    unfinished = [pod for pod in s.current.values() if pod.phase is not PodPhase.SUCCEEDED]
     running = all(pod.phase is PodPhase.RUNNING and not pod.deleting for pod in unfinished)
     return s.published and bool(unfinished) and running and not s.missing
 
