@@ -29,10 +29,12 @@ def check_object(obj: Obj) -> Iterator[Fault]:
             yield Fault((field,), f"of {kind} {name} is not a mapping; write one `key: value` per line")
         for key, value in values.items() if isinstance(values, dict) else ():
             if message := _problem(kind, field, key, value):
-                yield Fault((field, key), f"{message} ({kind} {name})")
+                yield Fault((field, str(key)), f"{message} ({kind} {name})")
 
 
-def _problem(kind: str, field: str, key: str, value: Any) -> str:
+def _problem(kind: str, field: str, key: Any, value: Any) -> str:
+    if not isinstance(key, str):
+        return f'keys are strings; write "{_spelled(key)}" in quotes'
     if not isinstance(value, str):
         return f'values are strings; write "{_spelled(value)}" in quotes'
     if not KEY.fullmatch(key):

@@ -8,7 +8,7 @@ import pytest
 
 from paddlejob.api.fault import Severity
 from paddlejob.api.pod_check import check_job
-from paddlejob.api.pod_names import unsafe_names
+from paddlejob.api.pod_names import check_names, unsafe_names
 from tests.support.builders import document
 
 POD = "spec.worker.template.spec"
@@ -103,6 +103,78 @@ def test_ordinary_names_and_paths_are_accepted():
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "models.v2"}}
     mounts = [{"name": "data", "mountPath": "/data/", "subPath": "a/b..c"}, {"name": "data", "mountPath": "/d/../e"}]
     assert faults(job({"volumeMounts": mounts}, volumes=[claim], hostname="trainer-0")) == []
+
+
+def container(name: Any = "paddle", **fields: Any) -> dict[str, Any]:
+    return {"name": name, **fields}
+
+
+def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"containers": list(containers) or [container()], **fields}
+
+
+def at(path: str, **mount: Any) -> dict[str, Any]:
+    mounts = [{"name": "data", "mountPath": path, **mount}]
+    return pod(container(volumeMounts=mounts), volumes=[{"name": "data", "emptyDir": {}}])
+
+
+def holding(**source: Any) -> dict[str, Any]:
+    return pod(volumes=[{"name": "data", **source}])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fault"),
+    [
+        (pod(container("Paddle")), f'containers[0].name: "Paddle" {NAME_RULE}'),
+        (pod(container("../up")), f'containers[0].name: "../up" {NAME_RULE}'),
+        (pod(container(None)), f"containers[0].name: null {NAME_RULE}"),
+        (pod(initContainers=[container("a b")]), f'initContainers[0].name: "a b" {NAME_RULE}'),
+        (pod(container(), container()), 'containers: two containers are named "paddle"; rename one'),
+        (pod(initContainers=[container()]), 'containers: two containers are named "paddle"; rename one'),
+        (pod(volumes=[{"name": "a"}] * 3), 'volumes: two volumes are named "a"; rename one'),
+        (pod(volumes=[{"name": "a/b"}]), f'volumes[0].name: "a/b" {NAME_RULE}'),
+        (at("/"), "containers[0].volumeMounts[0].mountPath: is the root directory; choose a directory below it"),
+        (at("/data/.."), "containers[0].volumeMounts[0].mountPath: is the root directory"),
+        (at("/data", subPath="../etc"), 'volumeMounts[0].subPath: "../etc" points outside the volume'),
+        (at("/data", subPath="/etc"), 'volumeMounts[0].subPath: "/etc" points outside the volume'),
+        (holding(persistentVolumeClaim={"claimName": "../x"}), 'claimName: "../x" is not a valid name'),
+        (holding(persistentVolumeClaim={"claimName": ""}), 'claimName: "" is not a valid name'),
+        (holding(hostPath={"path": "data"}), "\"data\" is not an absolute path without '..'; correct it"),
+        (holding(hostPath={"path": "/a/../b"}), "\"/a/../b\" is not an absolute path without '..'"),
+        (holding(configMap={"items": [{"path": "../x"}]}), 'configMap.items[0].path: "../x" points outside the volume'),
+        (holding(secret={"items": [{"path": "/x"}]}), 'secret.items[0].path: "/x" points outside the volume'),
+        (holding(downwardAPI={"items": [{"path": ""}]}), 'downwardAPI.items[0].path: "" points outside the volume'),
+        (
+            pod(container(volumeMounts=[{"name": "other", "mountPath": "/x"}]), volumes=[{"name": "data"}]),
+            'volumeMounts[0].name: no volume is named "other" (use one of data); add it to volumes of the pod',
+        ),
+        (
+            pod(container(volumeMounts=[{"name": "other", "mountPath": "/x"}])),
+            'no volume is named "other" (there are none); add it to volumes of the pod',
+        ),
+    ],
+)
+def test_an_engine_acts_on_no_template_that_a_file_could_not_have(wrong: dict[str, Any], fault: str):
+    """In a stored job, and once in a file."""
+    for check in (unsafe_names, check_names):
+        (found,) = check(wrong, ())
+        assert fault in str(found)
+        assert found.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        pod(),
+        at("/data", subPath="a/b"),
+        holding(hostPath={"path": "/data/..dots"}),
+        holding(persistentVolumeClaim={"claimName": "a.claim-1"}),
+        holding(configMap={"items": [{"key": "a", "path": "b/c"}]}),
+        pod(initContainers=[container("init")]),
+    ],
+)
+def test_nothing_is_wrong_with_an_ordinary_template(good: dict[str, Any]):
+    assert list(check_names(good, ())) == []
 
 
 def test_a_stored_job_runs_with_a_name_that_is_wrong_but_harmless():

@@ -12,7 +12,7 @@ from paddlejob.cli.files import objects_in
 from paddlejob.cli.program import Given
 from paddlejob.cli.run.prepare import prepare
 from paddlejob.cli.verbs.validate import _check
-from paddlejob.errors import InvalidJob
+from paddlejob.errors import InvalidJob, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.state.store import Store
@@ -107,6 +107,16 @@ def test_the_errors_of_all_files_are_reported_at_once(tmp_path: Path):
         (tmp_path / name).mkdir()
         files.append(write(tmp_path / name, job(name, hostname="x.y"), job(f"{name}-more", {"name": "../x"})))
     assert len(errors_of_run(tmp_path, *files)) == 4
+
+
+def test_an_object_that_cannot_be_read_is_reported_before_what_this_machine_lacks(tmp_path: Path):
+    """What refers to a broken object cannot be checked, and would be reported a second time."""
+    env = [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "rates", "key": "lr"}}}]
+    made = job(container={"command": ["python", "absent.py"], "env": env}, nodeSelector={"zone": "a"})
+    (error,) = errors_of_run(tmp_path, write(tmp_path, made, {**RATES, "data": {"lr": 0.1}}))
+    assert "data.lr: values are strings" in error
+    with pytest.raises(NotPossible, match="nodeSelector zone=a does not match this machine"):
+        errors_of_run(tmp_path, write(tmp_path, made, {**RATES, "data": {"lr": "0.1"}}))
 
 
 def test_a_volume_without_a_type_is_an_empty_directory_as_on_a_cluster(tmp_path: Path):

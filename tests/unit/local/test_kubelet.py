@@ -91,9 +91,18 @@ def test_deleting_again_does_not_postpone_the_end(stage: OnePod):
 
 def test_a_forced_deletion_kills_at_once(stage: OnePod, timers: Timers):
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-1", force=True)
+    stage.kubelet.delete("mnist-worker-0", "uid-1", grace=0.0)
     assert stage.supervisor.take() == ["kill paddle"]
     assert timers.delays == []
+
+
+def test_a_deletion_may_have_a_grace_period_of_its_own(stage: OnePod, timers: Timers):
+    stage.run()
+    stage.kubelet.delete("mnist-worker-0", "uid-1", grace=GRACE / 2)
+    assert stage.pod.seen.deletion_due == NOON + GRACE / 2
+    assert stage.supervisor.take() == ["terminate paddle"]
+    timers.pass_(GRACE / 2)
+    assert stage.supervisor.take() == ["kill paddle"]
 
 
 def test_deleting_everything_deletes_each_pod_once(stage: OnePod, timers: Timers):

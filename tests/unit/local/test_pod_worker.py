@@ -10,6 +10,7 @@ import pytest
 
 from paddlejob.local.runtime import pod_worker
 from paddlejob.plan import PodPhase
+from paddlejob.plan.diagnosis.permanent import HOOK_FAILED
 from tests.support.builders import NOON
 from tests.support.scripted_supervisor import GRACE, OnePod, Timers, container
 
@@ -211,7 +212,7 @@ def test_a_template_that_this_engine_cannot_run_fails_the_pod_for_good(make: Mak
     stage = make(containers=[container(volumeMounts=[{"name": "data", "mountPath": "/data"}])])
     stage.bind()
     assert seen(stage)[:3] == (PodPhase.FAILED, 128, "InvalidTemplate")
-    assert "mounts volume data, which does not exist" in stage.pod.seen.message
+    assert 'no volume is named "data" (there are none); add it to volumes of the pod' in stage.pod.seen.message
     stage.publish()
     assert stage.supervisor.take() == []
 
@@ -433,9 +434,13 @@ def test_a_post_start_hook_runs_beside_its_container_and_one_that_fails_kills_it
     assert stage.supervisor.take() == ["start paddle", "start paddle.postStart"]
     assert stage.supervisor.started["paddle.postStart"]["argv"] == ["touch", "x"]
     stage.report("paddle.postStart", started=2)
+    stage.runtime.log(stage.pod, {"name": "paddle.postStart"}).write_text("no such directory\n")
     stage.exit("paddle.postStart", 1)
-    assert stage.pod.note == "the postStart hook of container paddle of mnist-worker-0 failed with status 1"
+    assert stage.pod.note == "the postStart hook of container paddle of mnist-worker-0 failed with exit status 1"
     assert stage.supervisor.take() == ["kill paddle"]
+    stage.exit("paddle", 137)
+    message = "its postStart hook failed with exit status 1\nno such directory"
+    assert seen(stage) == (PodPhase.FAILED, 137, HOOK_FAILED, message)
 
 
 def test_a_post_start_hook_that_succeeds_changes_nothing(make: Make):
@@ -485,7 +490,7 @@ def test_a_pre_stop_hook_that_fails_is_noted_and_the_program_is_asked_to_end_all
     stage.report("paddle.preStop", started=2)
     stage.supervisor.take()
     stage.exit("paddle.preStop", 4)
-    assert stage.pod.note == "the preStop hook of container paddle of mnist-worker-0 failed with status 4"
+    assert stage.pod.note == "the preStop hook of container paddle of mnist-worker-0 failed with exit status 4"
     assert stage.supervisor.take() == ["terminate paddle"]
 
 

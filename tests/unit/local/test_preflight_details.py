@@ -95,13 +95,6 @@ def test_nodes_are_matched_by_the_labels_of_this_machine(tmp_path: Path):
     assert checked(tmp_path, {}, affinity=preferred).errors == []
 
 
-def test_objects_that_cannot_be_read_are_the_only_errors_reported(tmp_path: Path):
-    broken = {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": 1}}
-    found = checked(tmp_path, {"command": []}, options={"objects": (broken,)})
-    assert len(found.errors) == 1
-    assert "data.a" in found.errors[0]
-
-
 def gpu(count: int) -> dict[str, Any]:
     return {"resources": {"limits": {"nvidia.com/gpu": count}}}
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from paddlejob.local.runtime.processes import Processes, ProcessSpec
+from paddlejob.local.sandbox.mounts import AT_A_FILE
 from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.sandbox.supervisor import SWITCH, isolation, probe
 from tests.support.tiny_jobs import is_alive, until
@@ -381,3 +382,18 @@ async def test_a_source_that_does_not_exist_is_an_error_of_its_container(isolate
     isolated.start("true", mounts=[bind("/mnt", tmp_path / "absent")])
     await isolated.gone()
     assert "absent at /mnt: No such file or directory" in isolated.value("a", "failed")
+    isolated.start("true", "b", mounts=[bind(str(tmp_path / "new"), tmp_path / "absent")])
+    await isolated.gone("b")
+    assert f"absent at {tmp_path}/new: No such file or directory" in isolated.value("b", "failed")
+    assert not (tmp_path / "new").exists(), "no mount point is left behind"
+
+
+async def test_a_directory_at_a_file_and_a_file_at_a_directory_are_named(isolated: Box, tmp_path: Path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "file").touch()
+    isolated.start("true", mounts=[bind(str(tmp_path / "file"), tmp_path / "data")])
+    isolated.start("true", "b", mounts=[bind(str(tmp_path / "data"), tmp_path / "file")])
+    await isolated.gone("a")
+    await isolated.gone("b")
+    assert isolated.value("a", "failed") == AT_A_FILE.format(path=tmp_path / "file")
+    assert f"{tmp_path}/data is a directory on this machine, and a file is to be" in isolated.value("b", "failed")

@@ -1,4 +1,4 @@
-"""What can be checked in a pod template, and in the objects beside it, before anything runs."""
+"""What a pod template asks for that one machine cannot give, and the environment of a container."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.container import PodFacts, config_maps, environment, object_errors, secrets
-from paddlejob.local.template_checks import environment_errors, not_honoured, template_errors
+from paddlejob.local.runtime.container import PodFacts, config_maps, environment, secrets
+from paddlejob.local.template_checks import environment_errors, not_honoured
 
 Manifest = dict[str, Any]
 
@@ -20,66 +20,6 @@ def container(name: str = "paddle", **fields: Any) -> Manifest:
 
 def pod(*containers: Manifest, **fields: Any) -> Manifest:
     return {"containers": list(containers) or [container()], **fields}
-
-
-def mounting(**mount: Any) -> Manifest:
-    made = container(volumeMounts=[{"name": "data", "mountPath": "/data", **mount}])
-    return pod(made, volumes=[{"name": "data", "emptyDir": {}}])
-
-
-def volume(**fields: Any) -> Manifest:
-    return pod(volumes=[{"name": "data", **fields}])
-
-
-@pytest.mark.parametrize(
-    "good",
-    [
-        pod(),
-        mounting(subPath="a/b"),
-        mounting(mountPath="relative"),
-        volume(hostPath={"path": "/data/..dots"}),
-        volume(persistentVolumeClaim={"claimName": "a.claim-1"}),
-        volume(configMap={"items": [{"key": "a", "path": "b/c"}]}),
-        pod(initContainers=[container("init")]),
-    ],
-)
-def test_nothing_is_wrong_with_an_ordinary_template(good: Manifest):
-    assert list(template_errors(good)) == []
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (pod(container("Paddle")), "'Paddle' is not a valid name for a container; use lower-case letters"),
-        (pod(container("../up")), "'../up' is not a valid name for a container"),
-        (pod({"name": None}), "None is not a valid name for a container"),
-        (pod(container(), initContainers=[container("a b")]), "'a b' is not a valid name for a container"),
-        (pod(container(), container()), "2 containers are named paddle; give each a name of its own"),
-        (pod(container(), initContainers=[container()]), "2 containers are named paddle"),
-        (pod(volumes=[{"name": "a"}, {"name": "a"}, {"name": "a"}]), "3 volumes are named a"),
-        (mounting(mountPath="/"), "container paddle mounts a volume at /; choose a directory below it"),
-        (mounting(mountPath="/data/.."), "mounts a volume at /"),
-        (mounting(subPath="../etc"), "subPath ../etc of container paddle points outside the volume"),
-        (mounting(subPath="/etc"), "subPath /etc of container paddle points outside the volume"),
-        (pod(volumes=[{"name": "a/b"}]), "'a/b' is not a valid name for a volume"),
-        (volume(persistentVolumeClaim={"claimName": "../x"}), "'../x' is not a valid name for a claim"),
-        (volume(persistentVolumeClaim={"claimName": ""}), "'' is not a valid name for a claim"),
-        (volume(hostPath={"path": "data"}), "hostPath data is not an absolute path without '..'; correct it"),
-        (volume(hostPath={"path": "/a/../b"}), "hostPath /a/../b is not an absolute path"),
-        (volume(configMap={"items": [{"path": "../x"}]}), "path ../x in volume data points outside the volume"),
-        (volume(secret={"items": [{"path": "/x"}]}), "path /x in volume data points outside the volume"),
-        (volume(downwardAPI={"items": [{"path": ""}]}), "in volume data points outside the volume"),
-        (
-            pod(container(volumeMounts=[{"name": "other", "mountPath": "/x"}]), volumes=[{"name": "data"}]),
-            "container paddle mounts volume other, which does not exist; add it to volumes, or correct the name "
-            "(the pod has: data)",
-        ),
-        (pod(container(volumeMounts=[{"name": "other", "mountPath": "/x"}])), "(the pod has no volumes)"),
-    ],
-)
-def test_each_mistake_is_named_with_its_remedy(wrong: Manifest, message: str):
-    (error,) = template_errors(wrong)
-    assert message in error
 
 
 def test_every_container_with_a_reference_to_nothing_is_named():
@@ -115,32 +55,6 @@ def test_what_needs_namespaces_is_listed_where_there_are_none():
 
 def stored(kind: str, **fields: Any) -> Manifest:
     return {"kind": kind, "metadata": {"name": "mine"}, **fields}
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (stored("ConfigMap", data={"rate": 0.1}), 'ConfigMap mine: data.rate: write "0.1" in quotes'),
-        (stored("ConfigMap", data={"on": True}), 'ConfigMap mine: data.on: write "true" in quotes'),
-        (stored("ConfigMap", data={"on": None}), 'ConfigMap mine: data.on: write "none" in quotes'),
-        (stored("ConfigMap", data={1: "x"}), "ConfigMap mine: data.1: write"),
-        (stored("ConfigMap", data=["a"]), "ConfigMap mine: data is not a mapping; write one `key: value` per line"),
-        (stored("ConfigMap", data={"a/b": "x"}), "ConfigMap mine: data: 'a/b' is not a valid key"),
-        (stored("ConfigMap", data={"..": "x"}), "ConfigMap mine: data: '..' is not a valid key"),
-        (stored("Secret", data={"key": "not base64!"}), "Secret mine: data.key is not base64; encode it"),
-        (stored("Secret", stringData={"key": 7}), 'Secret mine: stringData.key: write "7" in quotes'),
-    ],
-)
-def test_objects_that_the_api_server_rejects_are_named_with_the_remedy(wrong: Manifest, message: str):
-    (error,) = object_errors((stored("ConfigMap", data={"a.b-c_d": "x"}), wrong))
-    assert message in error
-
-
-def test_every_mistake_of_an_object_is_named_and_other_kinds_are_not_looked_at():
-    wrong = stored("Secret", data={"a": "not base64!", "b": 1}, stringData={"c/d": "plain"})
-    assert len(list(object_errors((wrong,)))) == 3
-    fine = (stored("Secret", data={"a": "YWJj"}, stringData={"b": "plain!"}), stored("Service", data={"a": 1}))
-    assert list(object_errors(fine)) == []
 
 
 def test_secrets_are_decoded_and_what_is_written_as_text_wins():

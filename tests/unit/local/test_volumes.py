@@ -116,8 +116,10 @@ def test_the_name_that_an_option_replaces(volume: dict[str, Any], name: str):
 def test_what_this_machine_cannot_mount_is_named_with_the_remedy(tmp_path: Path):
     with pytest.raises(NotPossible, match=r"volume data: csi is not supported .* --volume CLAIM=DIR"):
         find(tmp_path, csi={}, emptyDir=None)
-    with pytest.raises(NotPossible, match="a volume without a type"):
-        find(tmp_path)
+
+
+def test_a_volume_without_a_type_is_an_empty_directory_of_the_pod(tmp_path: Path):
+    assert find(tmp_path) == find(tmp_path, csi=None) == find(tmp_path, emptyDir={})
 
 
 SETTINGS = {"kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a.yaml": "a: 1", "b.yaml": "b: 2"}}
@@ -223,5 +225,12 @@ def test_a_copy_of_an_example_leaves_out_bytecode_and_may_be_made_again(tmp_path
     (tmp_path / "example" / "__pycache__").mkdir(parents=True)
     (tmp_path / "example" / "train.py").write_text("")
     for _ in range(2):
-        copied = copy_image(tmp_path / "example", tmp_path / "own")
+        copied = copy_image(tmp_path / "example", tmp_path / "own", {})
     assert [path.name for path in copied.iterdir()] == ["train.py"]
+
+
+def test_a_program_of_an_example_may_have_another_name_in_the_copy(tmp_path: Path):
+    (tmp_path / "example").mkdir()
+    (tmp_path / "example" / "train.py").write_text("train()")
+    copied = copy_image(tmp_path / "example", tmp_path / "own", {"old.py": "train.py"})
+    assert {path.name: path.read_text() for path in copied.iterdir()} == {"train.py": "train()", "old.py": "train()"}

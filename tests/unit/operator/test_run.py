@@ -28,6 +28,7 @@ from paddlejob.operator.manifests import LEASE_NAME
 from paddlejob.operator.metrics import Metrics
 from paddlejob.operator.nodes import Nodes
 from paddlejob.plan import Create, Delete, DeleteJob, Kind
+from paddlejob.plan.world import NodeState
 from tests.support.operator_process import free_port
 from tests.support.scripted_api import Object, ScriptedApi, failure
 from tests.unit.kube.conftest import Serve, serve
@@ -316,11 +317,11 @@ async def test_a_node_is_read_once_in_a_while_and_not_more(serve: Serve, monkeyp
     api = ScriptedApi(node("True"))
     async with Client(await serve(api.respond)) as client:
         nodes = Nodes(client)
-        assert await nodes.healthy(["node-1", "node-1"]) == {"node-1"}
+        assert await nodes.states(["node-1", "node-1"]) == {"node-1": NodeState.READY}
         api.put(*node("False"))
-        assert await nodes.healthy(["node-1"]) == {"node-1"}, "as remembered"
+        assert await nodes.states(["node-1"]) == {"node-1": NodeState.READY}, "as remembered"
         monkeypatch.setattr("paddlejob.operator.nodes.REMEMBERED_SECONDS", 0.0)
-        assert await nodes.healthy(["node-1"]) == frozenset()
+        assert await nodes.states(["node-1"]) == {"node-1": NodeState.NOT_READY}
 
 
 async def test_services_and_environments_are_created_and_deleted_like_pods(serve: Serve):

@@ -12,7 +12,7 @@ from paddlejob.plan import PodGroup, PodPhase, names, plan, times
 from paddlejob.plan.objects import network
 from paddlejob.plan.objects.environment import config_map
 from paddlejob.plan.objects.metadata import worker_selector
-from paddlejob.plan.objects.pod import overridden, pod_manifest
+from paddlejob.plan.objects.pod import LOST_NODE_SECONDS, overridden, pod_manifest
 from paddlejob.plan.objects.pod_group import group_in_use, is_gang, min_member, pod_group_manifest
 from tests.support.builders import NOON, all_pods, job, pod, template, world
 
@@ -167,12 +167,12 @@ def test_what_a_template_says_about_our_own_marks_is_not_taken():
         ([{"key": "dedicated", "effect": "NoExecute"}], 2),
     ],
 )
-def test_a_lost_node_is_tolerated_for_a_minute_unless_the_template_says_otherwise(given: list[Any], added: int):
+def test_a_lost_node_is_tolerated_for_seconds_unless_the_template_says_otherwise(given: list[Any], added: int):
     found = worker(with_template(tolerations=given))["spec"]["tolerations"]
     assert found[: len(given)] == given
     ours = found[len(given) :]
     assert len(ours) == added
-    assert all(one["tolerationSeconds"] == 60 and one["effect"] == "NoExecute" for one in ours)
+    assert all(one["tolerationSeconds"] == LOST_NODE_SECONDS and one["effect"] == "NoExecute" for one in ours)
 
 
 def test_pods_on_the_host_network_have_ports_of_their_own_and_a_node_of_their_own():

@@ -61,8 +61,8 @@ def test_only_the_rejected_actions_wait_and_the_plan_is_made_again_when_the_firs
 
 def test_the_newest_rejection_is_the_one_reported():
     older, newer = rejection(), Rejection("mnist-worker-1", "Forbidden", "later", NOON + 1)
-    assert newest(world(rejections=(newer, older))) == newer
-    assert newest(world()) is None
+    assert newest([newer, older]) == newest([older, newer]) == newer
+    assert newest([]) is None
 
 
 def test_a_pod_that_cannot_start_is_named_with_what_is_missing():

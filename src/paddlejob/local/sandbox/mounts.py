@@ -56,6 +56,7 @@ def arrange(mounts: list[Mount], stage: Path) -> None:
         target = Path(os.path.normpath(mount["target"]))
         if "memory" in mount:
             _create_in_memory(Path(mount["source"]), Path(mount["memory"]))
+        _check_source(mount, target)
         if not target.exists():
             _make_mount_point(mount, target, stage, mirrors)
         _check_kind(mount, target)
@@ -63,6 +64,16 @@ def arrange(mounts: list[Mount], stage: Path) -> None:
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
     for mirror in (directory for directory, readonly in mirrors.items() if readonly):
         kernel.mount("none", str(mirror), flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY)
+
+
+def _check_source(mount: Mount, target: Path) -> None:
+    """Before the mount point is created: what does not exist would be taken for a file."""
+    try:
+        Path(mount["source"]).stat()
+    except OSError as error:
+        raise RuntimeError(
+            f"mount {mount['source']} at {target}: {error.strerror}; check that it exists and can be read"
+        ) from None
 
 
 def _check_kind(mount: Mount, target: Path) -> None:
