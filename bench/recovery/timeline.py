@@ -47,7 +47,7 @@ class Fault:
     time: float
     kind: str
     attempt: int
-    rank: int
+    rank: int = 0
 
 
 def read_marks(folder: Path) -> list[Mark]:
