@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from moto.cloudformation import parsing
 from moto.cloudformation.exceptions import ValidationError
+from moto.core.common_models import CloudFormationModel
 from moto.ec2.models import ec2_backends
 from moto.ec2.models.elastic_ip_addresses import ElasticAddress
 from moto.ec2.models.internet_gateways import InternetGateway
@@ -75,10 +76,40 @@ _DELETIONS = {
 }
 
 
+class BucketPolicy(CloudFormationModel):
+    """Only written down: moto does not evaluate its condition, and would deny every request."""
+
+    def __init__(self, bucket: str) -> None:
+        self.physical_resource_id = bucket
+
+    @staticmethod
+    def cloudformation_type() -> str:
+        return "AWS::S3::BucketPolicy"
+
+    @staticmethod
+    def cloudformation_name_type() -> str:
+        return ""
+
+    @classmethod
+    def create_from_cloudformation_json(
+        cls, resource_name: str, cloudformation_json: Any, *_: Any, **__: Any
+    ) -> BucketPolicy:
+        bucket = cloudformation_json["Properties"]["Bucket"]
+        moto_eks.made["AWS::S3::BucketPolicy"] = cloudformation_json["Properties"]["PolicyDocument"]
+        return cls(bucket)
+
+    @staticmethod
+    def update_from_cloudformation_json(original_resource: Any, *_: Any, **__: Any) -> Any:
+        return original_resource
+
+    def delete(self, account: str, region: str) -> None:
+        moto_eks.made.pop("AWS::S3::BucketPolicy", None)
+
+
 def fill(patch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """Add the missing parts. Returns what exists of the kinds that moto has no API for, by type and name."""
     moto_eks.made.clear()
-    kinds = {model.cloudformation_type(): model for model in moto_eks.RESOURCES}
+    kinds = {model.cloudformation_type(): model for model in (*moto_eks.RESOURCES, BucketPolicy)}
     known, names = {**parsing.get_model_map(), **kinds}, {**parsing.get_name_type_map(), **dict.fromkeys(kinds, "")}
     patch.setattr(parsing, "get_model_map", lambda: known)
     patch.setattr(parsing, "get_name_type_map", lambda: names)

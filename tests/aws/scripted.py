@@ -9,12 +9,21 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from paddlejob.cloud.aws.stack.stack import Stack
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.stack.render import from_data
+from paddlejob.cloud.aws.stack.stack import Stack, StackState
+from paddlejob.cloud.aws.stack.up import make_updatable, resolve_parameters, up_cluster
 from paddlejob.errors import NotPossible
 
 STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/paddle-cluster/1"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr": "10.0.0.0/16", "KmsKeyArn": ""}
+
+
+def up(stack: Stack, config: ClusterConfig, rollback: bool = False) -> tuple[StackState, bool]:
+    """`up` of the cluster's stack alone, with data that is there."""
+    state = make_updatable(stack, stack.find())
+    return up_cluster(stack, state, resolve_parameters(stack.aws, config, state) | from_data({}), rollback=rollback)
 
 
 def message(run: Callable[[], Any]) -> str:

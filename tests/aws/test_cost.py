@@ -49,9 +49,7 @@ def test_prices_of_another_region_are_not_passed_off_as_its_own(configured: Conf
     config = configured(region="eu-central-1", availabilityZones=["eu-central-1a"])
     note = f"(approximate list prices of us-west-2, {AS_OF}; prices in eu-central-1 differ and are unknown)"
     assert idle_line(config).endswith(note)
-    assert kept_line("fs-1", "eu-central-1").endswith(
-        f"{note}; to reuse the file system, set fileSystemId: fs-1 in cluster.yaml"
-    )
+    assert kept_line("eu-central-1").endswith(note)
     assert stored_line("eu-central-1").endswith(note)
     assert facts(config)["regionPricesKnown"] is False
     assert facts(configured())["regionPricesKnown"] is True

@@ -15,9 +15,8 @@ from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.errors import translate_errors
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
-from paddlejob.cloud.aws.stack.up import up
 
-from .scripted import Script, message
+from .scripted import Script, message, up
 
 Configured = Callable[..., ClusterConfig]
 START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")

@@ -26,9 +26,9 @@ ACCOUNT = "123456789012"
 # Rights that a resource type asks for features that the template does not use.
 UNUSED = (
     *("s3tables:*", "s3:*Abac", "s3:*Acl", "s3:*Accelerate*", "s3:*Analytics*", "s3:*Annotation*", "s3:*CORS"),
-    *("s3:*Cors", "s3:*Inventory*", "s3:*Journal*", "s3:*Lifecycle*", "s3:*Lock*", "s3:*Logging"),
+    *("s3:*Cors", "s3:*Inventory*", "s3:*Journal*", "s3:*Lock*", "s3:*Logging"),
     *("s3:*MetadataTable*", "s3:*Metrics*", "s3:*Notification", "s3:*OwnershipControls", "s3:*Replication*"),
-    *("s3:*Tiering*", "s3:*Versioning", "s3:*Website", "s3:DeleteBucketEncryption"),
+    *("s3:*Tiering*", "s3:*Versioning", "s3:*Website", "s3:DeleteBucketEncryption", "s3:DeleteBucketLifecycle"),
     *("elasticfilesystem:*Replication*", "elasticfilesystem:*FileSystemPolicy", "elasticfilesystem:*Protection"),
     *("elasticfilesystem:DeleteTags", "elasticfilesystem:PutBackupPolicy"),
     *("elasticfilesystem:PutLifecycleConfiguration", "kms:GenerateDataKeyWithoutPlaintext", "kms:EnableKey"),
@@ -57,7 +57,7 @@ def matches(action: str, patterns: Iterable[str]) -> bool:
 
 
 def asked_by_resource_types(config: ClusterConfig) -> set[str]:
-    types = set(re.findall(r"Type: (AWS::\w+::\w+)", render.template(render.parameters(config))))
+    types = set(re.findall(r"Type: (AWS::\w+::\w+)", both_templates(config)))
     assert len(types) > 15
     return {
         action
@@ -67,6 +67,11 @@ def asked_by_resource_types(config: ClusterConfig) -> set[str]:
         if does != "list"  # of every resource in the account, which a stack does not do
         if not matches(action, UNUSED)
     }
+
+
+def both_templates(config: ClusterConfig) -> str:
+    data = render.template(render.data_parameters(config), render.DATA_TEMPLATE)
+    return render.template(render.parameters(config)) + data
 
 
 def permits(document: dict[str, Any], action: str, resource: str) -> bool:
@@ -86,7 +91,7 @@ def test_it_covers_what_each_resource_type_says_it_needs(configured: Configured)
 def test_it_covers_every_request_in_the_source(configured: Configured) -> None:
     patterns = allowed(policy(configured(), ACCOUNT, "s3://my-templates/prefix"))
     needed = in_source() - {FOR_EVERYONE}
-    assert {"cloudformation:RollbackStack", "eks:DescribeClusterVersions", "s3:PutObject"} < needed
+    assert {"cloudformation:ContinueUpdateRollback", "eks:DescribeClusterVersions", "s3:PutObject"} < needed
     assert {action for action in needed if not matches(action, patterns)} == set()
 
 
@@ -140,7 +145,8 @@ def test_it_is_narrow(configured: Configured) -> None:
     document = policy(configured(), ACCOUNT)
     assert not [action for action in allowed(document) if action.endswith(":*") or action == "*"]
     by_name = {statement["Sid"]: statement for statement in document["Statement"]}
-    assert by_name["Stack"]["Resource"] == [f"arn:aws:cloudformation:us-west-2:{ACCOUNT}:stack/paddle-cluster/*"]
+    arn = f"arn:aws:cloudformation:us-west-2:{ACCOUNT}:stack"
+    assert by_name["Stack"]["Resource"] == [f"{arn}/paddle-cluster/*", f"{arn}/paddle-cluster-data/*"]
     assert by_name["Roles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/paddle-cluster-*"]
     assert "AdministratorAccess" not in json.dumps(by_name["Managed"])
     directly = [s for s in document["Statement"] if s["Resource"] == ["*"] and "Condition" not in s]
@@ -149,7 +155,7 @@ def test_it_is_narrow(configured: Configured) -> None:
 
 
 def test_the_managed_policies_that_may_be_attached_are_those_of_the_template(configured: Configured) -> None:
-    template = render.template(render.parameters(configured()))
+    template = both_templates(configured())
     used = set(re.findall(r"iam::aws:policy/([\w/-]+)", template))
     (managed,) = [s for s in policy(configured(), ACCOUNT)["Statement"] if s["Sid"] == "Managed"]
     assert {arn.split("policy/")[1] for arn in managed["Condition"]["ArnEquals"]["iam:PolicyARN"]} == used
@@ -157,11 +163,12 @@ def test_the_managed_policies_that_may_be_attached_are_those_of_the_template(con
 
 def test_names_that_cloudformation_makes_begin_with_the_cluster_name(configured: Configured) -> None:
     """CloudFormation cuts names that are longer than 64 characters; then the policy would not match them."""
-    template = render.template(render.parameters(configured()))
+    template = both_templates(configured())
     roles = re.findall(r"^  (\w+):\n    Type: AWS::IAM::Role$", template, re.MULTILINE)
-    assert len(roles) == 3
-    assert all(MAX_NAME_LENGTH + len(f"--{role}") + 13 <= 64 for role in roles)
-    assert MAX_NAME_LENGTH + len("-bucket-") + 12 <= 63
+    assert len(roles) == 4
+    stacks = {role: "-data" if role == "JobRole" else "" for role in roles}
+    assert all(MAX_NAME_LENGTH + len(f"{stacks[role]}-{role}-") + 12 <= 64 for role in roles)
+    assert MAX_NAME_LENGTH + len("-data-bucket-") + 12 <= 63
 
 
 @pytest.mark.parametrize("s3_uri", ["", "s3://my-templates/prefix"])

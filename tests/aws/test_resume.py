@@ -11,9 +11,8 @@ from botocore.exceptions import EndpointConnectionError
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
-from paddlejob.cloud.aws.stack.up import up
 
-from .scripted import Script, message
+from .scripted import Script, message, up
 
 START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
 Configured = Callable[..., ClusterConfig]

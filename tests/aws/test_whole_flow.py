@@ -30,6 +30,8 @@ def test_up_makes_all_that_the_document_made_by_hand(pdj: Pdj, made: Made, tmp_p
         "AWS::EKS::Addon/paddle-cluster/eks-pod-identity-agent",
         "AWS::EKS::Addon/paddle-cluster/aws-efs-csi-driver",
         "AWS::EKS::AccessEntry/paddle-cluster/arn:aws:sts::123456789012:user/moto",
+        "AWS::EKS::PodIdentityAssociation/paddle-cluster/default",
+        "AWS::S3::BucketPolicy",
     }
     (identity,) = made["AWS::EKS::Addon/paddle-cluster/aws-efs-csi-driver"]["PodIdentityAssociations"]
     role = client("iam").get_role(RoleName=identity["RoleArn"].split("/")[-1])["Role"]
@@ -167,11 +169,20 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
 
 
 def test_render_writes_what_up_sends(pdj: Pdj, tmp_path: Path) -> None:
-    pdj("render", "stack")
-    rendered = (tmp_path / "stack.yaml").read_text()
+    assert "`up` adds FileSystemId and JobRoleArn, which the data stack provides." in pdj("render", "stack")
+    first = [(tmp_path / name).read_text() for name in ("stack.yaml", "data-stack.yaml")]
     pdj("up")
-    sent = (tmp_path / "stack.yaml").read_text()
-    assert client("cloudformation").get_template(StackName="paddle-cluster")["TemplateBody"] == sent
-    who = 'AdministratorArn: {Type: String, Default: "'
-    assert rendered == sent.replace(f"{who}arn:aws:sts::123456789012:user/moto", who)
+    sent = [(tmp_path / name).read_text() for name in ("stack.yaml", "data-stack.yaml")]
+    names = ("paddle-cluster", "paddle-cluster-data")
+    assert [client("cloudformation").get_template(StackName=name)["TemplateBody"] for name in names] == sent
+    for name in ("FileSystemId", "JobRoleArn"):
+        sent[0] = sent[0].replace(f'"{outputs()[name]}"', '""')
+    assert first == sent
+    assert "arn:aws:sts::123456789012:user/moto" in first[0], "the administrator is asked for"
+    pdj("render")
+    assert outputs()["FileSystemId"] in (tmp_path / "stack.yaml").read_text()
     assert "EKS creates the certificates" in pdj("render", "credentials", "--generate-ca")
+
+
+def test_render_offline_guesses_and_says_so(pdj: Pdj, made: Made) -> None:
+    assert "Assuming us-west-2b as the second zone and no administrator; `up` asks AWS." in pdj("render", "--offline")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, stack_of
+from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, stacks_of
 
 if TYPE_CHECKING:
     from paddlejob.cloud.aws.config.assets import Assets
@@ -70,7 +70,7 @@ def storage(
     from paddlejob.cloud.aws.cost import stored_line
 
     files, config = load(assets)
-    name = volumes.file_system(stack_of(config, profile).find(), config.cluster_name)
+    name = volumes.file_system(stacks_of(config, profile).outputs(), config.cluster_name)
     write(files.volume_yaml, dump(volumes.volume(name, config.region, csi), Output.yaml) + "\n")
     write(files.claim_yaml, dump(volumes.claim(), Output.yaml) + "\n")
     summary = volumes.summary(name, config.region)

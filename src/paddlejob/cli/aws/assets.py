@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, raise_if_any
+from paddlejob.cli.aws.shared import (
+    HERE,
+    AssetsDir,
+    Format,
+    Output,
+    Profile,
+    aws_of,
+    dump,
+    load,
+    raise_if_any,
+    stacks_of,
+)
 
 
 class Rendered(StrEnum):
@@ -61,9 +72,11 @@ def render(
         Rendered, typer.Argument(help="What to render. EKS creates the credentials itself.")
     ] = Rendered.stack,
     generate_ca: Annotated[bool, typer.Option("--generate-ca", hidden=True)] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Send no requests to AWS.")] = False,
     assets: AssetsDir = HERE,
+    profile: Profile = None,
 ) -> None:
-    """Write stack.yaml, the CloudFormation template with the values of cluster.yaml. Sends no requests.
+    """Write the CloudFormation templates that `up` sends: stack.yaml and data-stack.yaml.
 
     Example: pdj aws render stack
     """
@@ -73,13 +86,21 @@ def render(
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import idle_line
     from paddlejob.cloud.aws.stack import render as rendering
+    from paddlejob.cloud.aws.stack.up import resolve_parameters
 
     files, config = load(assets)
-    values = rendering.parameters(config)
-    write(files.stack_yaml, rendering.template(values))
-    typer.echo(f"Wrote {files.stack_yaml}.")
-    if len(config.availability_zones) == 1:
-        typer.echo(f"Assuming {values['Zone2']} as the second zone of the control plane; `up` asks AWS.")
+    stacks = stacks_of(config, profile)
+    if offline:
+        values, data = rendering.parameters(config), {}
+    else:
+        values, data = resolve_parameters(stacks.cluster.aws, config, stacks.cluster.find()), stacks.outputs()
+    write(files.stack_yaml, rendering.template(values | rendering.from_data(data)))
+    write(files.data_stack_yaml, rendering.template(rendering.data_parameters(config), rendering.DATA_TEMPLATE))
+    typer.echo(f"Wrote {files.stack_yaml} and {files.data_stack_yaml}.")
+    if not data:
+        typer.echo(f"`up` adds {' and '.join(rendering.FROM_DATA)}, which the data stack provides.")
+    if offline:
+        typer.echo(f"Assuming {values['Zone2']} as the second zone and no administrator; `up` asks AWS.")
     typer.echo(idle_line(config))
 
 

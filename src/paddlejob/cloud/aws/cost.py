@@ -126,10 +126,9 @@ def facts(config: ClusterConfig) -> dict[str, Any]:
     }
 
 
-def kept_line(file_system_id: str, region: str) -> str:
-    """Return what data kept by `destroy --keep-data` costs, and how to reuse it."""
-    again = f"; to reuse the file system, set fileSystemId: {file_system_id} in cluster.yaml" if file_system_id else ""
-    return f"The data that was kept costs about {_stored()} ({_price_source(region)}){again}"
+def kept_line(region: str) -> str:
+    """Return what data without a cluster costs."""
+    return f"Data costs about {_stored()} ({_price_source(region)})"
 
 
 def stored_line(region: str) -> str:

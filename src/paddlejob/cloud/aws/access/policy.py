@@ -14,8 +14,8 @@ from paddlejob.cloud.aws.stack.publish import template_location
 Statement = dict[str, Any]
 
 _STACK = (
-    "CreateStack UpdateStack DeleteStack DescribeStacks DescribeStackEvents ListStackResources GetTemplate "
-    "UpdateTerminationProtection ContinueUpdateRollback RollbackStack TagResource"
+    "CreateStack UpdateStack DeleteStack DescribeStacks DescribeStackEvents ListStackResources "
+    "UpdateTerminationProtection ContinueUpdateRollback TagResource"
 )
 _READ = {
     "ec2": "Describe*",
@@ -63,7 +63,8 @@ _ROLES = (
 )
 _BUCKET = (
     "CreateBucket DeleteBucket ListBucket ListBucketVersions Get* PutBucketTagging PutBucketPublicAccessBlock "
-    "PutEncryptionConfiguration DeleteObject DeleteObjectVersion ListTagsForResource TagResource UntagResource"
+    "PutEncryptionConfiguration PutBucketPolicy DeleteBucketPolicy PutLifecycleConfiguration DeleteObject "
+    "DeleteObjectVersion ListTagsForResource TagResource UntagResource"
 )
 _MANAGED = (
     "AmazonEKSClusterPolicy",
@@ -82,14 +83,15 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     aws = f"arn:{partition(region)}"
     role = f"{aws}:iam::{account}:role"
     here = f"{region}:{account}"
+    stacks = [f"{aws}:cloudformation:{here}:stack/{stack}/*" for stack in (name, f"{name}-data")]
     statements = [
-        _allow("Stack", {"cloudformation": _STACK}, f"{aws}:cloudformation:{here}:stack/{name}/*"),
+        _allow("Stack", {"cloudformation": _STACK}, *stacks),
         _allow("Look", _READ, "*"),
         _allow("ByCloudFormation", _made_by_cloudformation(config), "*", when=_called_via("cloudformation")),
         _allow("Cluster", {"eks": _CLUSTER}, *(f"{aws}:eks:{here}:{what}" for what in _eks(name))),
         _allow("Roles", {"iam": _ROLES}, f"{role}/{name}-*"),
         _allow("Managed", {"iam": "AttachRolePolicy DetachRolePolicy"}, f"{role}/{name}-*", when=_only_managed(aws)),
-        _allow("DataPolicy", {"iam": "PutRolePolicy DeleteRolePolicy"}, f"{role}/{name}-NodeRole-*"),
+        _allow("JobPolicy", {"iam": "PutRolePolicy DeleteRolePolicy"}, f"{role}/{name}-data-JobRole-*"),
         _allow("PassRoles", {"iam": "PassRole"}, f"{role}/{name}-*", when=_passed_to(region)),
         _allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, f"{role}/aws-service-role/*", when=_linked()),
         _allow("Bucket", {"s3": _BUCKET}, f"{aws}:s3:::{name.lower()}-*"),
@@ -97,7 +99,7 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     if config.kms_key_arn:
         statements.append(_allow("OwnKey", {"kms": "DescribeKey CreateGrant"}, config.kms_key_arn))
     if s3_uri:
-        template = f"{aws}:s3:::{'/'.join(template_location(s3_uri, name))}"
+        template = f"{aws}:s3:::{'/'.join(template_location(s3_uri, name, '*'))}"
         statements.append(_allow("Template", {"s3": "PutObject GetObject"}, template))
     return {"Version": "2012-10-17", "Statement": statements}
 

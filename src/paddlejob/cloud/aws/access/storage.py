@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from paddlejob.cloud.aws.stack.stack import StackState
 from paddlejob.errors import NotPossible
 
 NAME = "efsvol"
 MOUNT_OPTIONS = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
 
 
-def file_system(state: StackState | None, name: str) -> str:
-    if state is None or "FileSystemId" not in state.outputs:
+def file_system(outputs: Mapping[str, str], name: str) -> str:
+    if "FileSystemId" not in outputs:
         raise NotPossible(f"cluster {name} has no file system yet; run `pdj aws up`")
-    return state.outputs["FileSystemId"]
+    return outputs["FileSystemId"]
 
 
 def dns_name(file_system_id: str, region: str) -> str:

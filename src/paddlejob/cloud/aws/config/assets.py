@@ -40,7 +40,7 @@ workerDiskSize: 100    # GiB
 apiAccessCIDRs: [0.0.0.0/0]
 vpcCIDR: 10.0.0.0/16
 # kubernetesVersion: "1.36"    # default: the EKS default
-# fileSystemId: fs-...         # an EFS kept by `destroy --keep-data`; default: create one
+# fileSystemId: fs-...         # an EFS of yours; default: create one, or take up the one that was kept
 # administratorArn: arn:aws:iam::ACCOUNT:role/NAME    # default: whoever runs `up` first
 """
 
@@ -58,6 +58,10 @@ class Assets:
     @property
     def stack_yaml(self) -> Path:
         return self.directory / "stack.yaml"
+
+    @property
+    def data_stack_yaml(self) -> Path:
+        return self.directory / "data-stack.yaml"
 
     @property
     def kubeconfig(self) -> Path:

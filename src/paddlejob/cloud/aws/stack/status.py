@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -55,9 +56,8 @@ class ClusterStatus:
         return [*lines, *(f"Problem: {problem}" for problem in self.problems)]
 
 
-def status(aws: Aws, state: StackState) -> ClusterStatus:
-    """Query EKS and EC2. A stack whose cluster does not exist yet is not an error."""
-    outputs = state.outputs
+def status(aws: Aws, state: StackState, outputs: Mapping[str, str]) -> ClusterStatus:
+    """Query EKS and EC2. A stack whose cluster does not exist yet is not an error. `outputs` are of both stacks."""
     cluster = find_cluster(aws, state.name) or {}
     group = _node_group(aws, state.name, outputs["NodeGroup"]) if cluster and "NodeGroup" in outputs else {}
     return ClusterStatus(

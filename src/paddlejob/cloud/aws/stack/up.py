@@ -1,4 +1,4 @@
-"""Create, update and scale the stack. After a failure, `up` can be run again to resume."""
+"""Create, update and scale a cluster. After a failure, `up` can be run again to resume."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from paddlejob.cloud.aws.stack import render
 from paddlejob.cloud.aws.stack.stack import (
     OWNER_TAG,
     Stack,
+    Stacks,
     StackState,
     describe_failure,
     parameter_list,
@@ -20,6 +21,9 @@ from paddlejob.cloud.aws.stack.stack import (
 from paddlejob.cloud.aws.zones import second_zone, zones_of
 from paddlejob.errors import BadInput, NotPossible
 
+# Where the user finds the templates as they were sent.
+CLUSTER_FILE = "stack.yaml"
+DATA_FILE = "data-stack.yaml"
 _EMPTY_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "REVIEW_IN_PROGRESS")
 _RESOURCES_REMAIN = (
     "resources created so far remain and are billed; fix the cause and run `pdj aws up` again to resume, or run "
@@ -29,37 +33,69 @@ _NEXT_STEPS = {
     "ROLLBACK_COMPLETE": "everything was rolled back; fix the cause and run `pdj aws up` again",
     "UPDATE_ROLLBACK_COMPLETE": "the update was rolled back; fix the cause and run the same command again",
 }
-# Publishes the template. Returns the part of the stack request that refers to it: its text or its URL.
-Publish = Callable[[str], dict[str, str]]
+# Publishes a template under a file name. Returns the part of the request that refers to it: its text or its URL.
+Publish = Callable[[str, str], dict[str, str]]
 
 
-def inline_template(template: str) -> dict[str, str]:
+def inline_template(_: str, template: str) -> dict[str, str]:
     return {"TemplateBody": template}
 
 
 def up(
-    stack: Stack, config: ClusterConfig, publish: Publish = inline_template, rollback: bool = False
+    stacks: Stacks, config: ClusterConfig, publish: Publish = inline_template, rollback: bool = False
 ) -> tuple[StackState, bool]:
-    """Create or update the stack and wait for it. Returns its state and whether anything changed.
+    """Create or update both stacks and wait for them. Returns the state of the cluster's and whether it changed."""
+    state = make_updatable(stacks.cluster, stacks.cluster.find())
+    if state:
+        raise_if_one_stack(state)
+    elif config.worker_count == 0:
+        raise BadInput("workerCount: 0 leaves no node for the add-ons; create the cluster with 1, then `scale 0`")
+    values = resolve_parameters(stacks.cluster.aws, config, state)
+    data = up_data(stacks.data, config, publish, rollback)
+    return up_cluster(stacks.cluster, state, values | render.from_data(data.outputs), publish, rollback)
+
+
+def up_data(
+    stack: Stack, config: ClusterConfig, publish: Publish = inline_template, rollback: bool = False
+) -> StackState:
+    """Create the stack of the data, or take up the one that an earlier cluster of the name left."""
+    values = render.data_parameters(config)
+    state = make_updatable(stack, stack.find())
+    _raise_if_immutable_changed(state, values)
+    template = publish(DATA_FILE, render.template(values, render.DATA_TEMPLATE))
+    return _apply(stack, state, values, template, rollback)[0]
+
+
+def up_cluster(
+    stack: Stack,
+    state: StackState | None,
+    values: render.Parameters,
+    publish: Publish = inline_template,
+    rollback: bool = False,
+) -> tuple[StackState, bool]:
+    """Create or update the stack of the cluster."""
+    if state:
+        _report_node_replacement(stack, state, values)
+    return _apply(stack, state, values, publish(CLUSTER_FILE, render.template(values)), rollback)
+
+
+def _apply(
+    stack: Stack, state: StackState | None, values: render.Parameters, template: dict[str, str], rollback: bool
+) -> tuple[StackState, bool]:
+    """Create or update a stack and wait for it.
 
     Without `rollback`, the resources of a failed creation remain, and the next `up` resumes from there.
     """
-    state = make_updatable(stack, stack.find())
-    values = resolve_parameters(stack.aws, config, state)
     request: dict[str, Any] = {
-        **publish(render.template(values)),
+        **template,
         "Parameters": parameter_list(values),
         "Capabilities": ["CAPABILITY_IAM"],
-        "Tags": [{"Key": OWNER_TAG, "Value": config.cluster_name}],
+        "Tags": [{"Key": OWNER_TAG, "Value": stack.cluster or stack.name}],
     }
     if state is None:
-        if config.worker_count == 0:
-            raise BadInput("workerCount: 0 leaves no node for the add-ons; create the cluster with 1, then `scale 0`")
         stack.start("create_stack", EnableTerminationProtection=True, DisableRollback=not rollback, **request)
-    else:
-        _report_node_replacement(stack, state, values)
-        if not start_update(stack, state, **request):
-            return state, False
+    elif not start_update(stack, state, **request):
+        return state, False
     return wait_for_success(stack), True
 
 
@@ -131,6 +167,16 @@ def disable_termination_protection(stack: Stack) -> None:
     )
 
 
+def raise_if_one_stack(state: StackState) -> None:
+    """An update to this version's template would delete the data in the stack of a 0.1 cluster."""
+    if state.holds_data:
+        raise NotPossible(
+            f"paddlejob 0.1 created cluster {state.name}, with its data in the same stack, which this version cannot "
+            "change; with paddlejob 0.1, run `pdj aws destroy --keep-data`, then create the cluster with this version "
+            "and the fileSystemId that it prints"
+        )
+
+
 def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None) -> render.Parameters:
     """Return the parameters, with those that AWS has to be asked for. Deployed defaults are kept."""
     deployed = state.parameters if state else {}
@@ -140,15 +186,20 @@ def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None
         second_zone=second_zone(config, zones_of(aws), deployed.get("Zone2", "")) if one_zone else "",
         administrator=deployed.get("AdministratorArn", "") or ("" if config.administrator_arn else aws.caller_arn()),
     )
+    _raise_if_immutable_changed(state, values)
+    return values
+
+
+def _raise_if_immutable_changed(state: StackState | None, values: render.Parameters) -> None:
+    deployed = state.parameters if state else {}
     problems = [
         f"{render.SETTING_NAMES[name]}: cannot change from {deployed[name] or 'none'} to {values[name] or 'none'} "
-        "while the cluster exists; restore it, or run `pdj aws destroy` first"
+        "while the cluster or its data exists; restore it, or run `pdj aws destroy` first"
         for name in render.IMMUTABLE
-        if name in deployed and deployed[name] != values[name]
+        if name in deployed and name in values and deployed[name] != values[name]
     ]
     if problems:
         raise BadInput("\n".join(problems))
-    return values
 
 
 def _report_node_replacement(stack: Stack, state: StackState, values: render.Parameters) -> None:
