@@ -79,6 +79,7 @@ def _arn(service: str, params: dict[str, Any]) -> str:
     find: dict[str, Callable[[], str]] = {
         "cloudformation": lambda: f"stack/{params['StackName'].split('/')[-2:][0]}/1",
         "eks": lambda: _eks(params),
+        "iam": lambda: params.get("PolicyArn", "*"),
         "kms": lambda: params.get("KeyId", "*"),
         "s3": lambda: "/".join(filter(None, (params.get("Bucket"), params.get("Key")))),
     }

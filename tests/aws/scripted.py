@@ -38,7 +38,7 @@ class Script:
 
     def __init__(self, stack: Stack) -> None:
         self._stubber = Stubber(stack.aws.client("cloudformation"))
-        self._others = {name: Stubber(stack.aws.client(name)) for name in ("ec2", "sts")}
+        self._others = {name: Stubber(stack.aws.client(name)) for name in ("ec2", "iam", "sts")}
         self._events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Script:
@@ -117,14 +117,21 @@ class Script:
         self._stubber.add_client_error(operation, code, reason)
 
     def knows_zones_and_caller(self) -> None:
+        self.knows_zones()
+        self.knows_the_caller()
+
+    def knows_zones(self) -> None:
         zones = [{"ZoneName": f"us-west-2{letter}", "ZoneId": f"usw2-az{letter}"} for letter in "abc"]
         self._others["ec2"].add_response("describe_availability_zones", {"AvailabilityZones": zones})
-        self.knows_the_caller()
 
     def knows_the_caller(self) -> None:
         self._others["sts"].add_response(
             "get_caller_identity", {"Arn": "arn:aws:iam::123456789012:user/me", "Account": "123456789012"}
         )
+        self.has_no_boundary()
+
+    def has_no_boundary(self) -> None:
+        self._others["iam"].add_client_error("get_policy", "NoSuchEntity")
 
 
 _SENT = {

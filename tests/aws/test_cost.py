@@ -40,7 +40,7 @@ def test_prices_of_sizes(instance_type: str, price: float | None) -> None:
 def test_the_line_is_the_sum_of_the_items(configured: Configured) -> None:
     config = configured(workerCount=3)
     total = sum(item.hourly or 0 for item in idle_items(config))
-    assert total == pytest.approx(0.10 + 3 * 0.192 + 0.05 + (3 * 8 + 0.5 + 1.0) / 730)
+    assert total == pytest.approx(0.10 + 3 * 0.192 + 0.05 + (3 * 8 + 1.0) / 730)
     assert f"about ${total:.2f} per hour" in idle_line(config)
     assert f"(approximate list prices of us-west-2, {AS_OF})" in idle_line(config)
 

@@ -18,6 +18,7 @@ from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack import render
 
 from .aws_state import change, client
+from .iam import allows
 from .requests_made import FOR_EVERYONE, in_source, record
 
 Configured = Callable[..., ClusterConfig]
@@ -32,8 +33,15 @@ UNUSED = (
     *("elasticfilesystem:*Replication*", "elasticfilesystem:*FileSystemPolicy", "elasticfilesystem:*Protection"),
     *("elasticfilesystem:DeleteTags", "elasticfilesystem:PutBackupPolicy"),
     *("elasticfilesystem:PutLifecycleConfiguration", "kms:GenerateDataKeyWithoutPlaintext", "kms:EnableKey"),
-    *("kms:DisableKey*", "kms:UpdateKeyDescription", "iam:*Group*", "iam:*User*", "iam:*Boundary"),
-    *("iam:*InstanceProfile", "iam:UpdateRoleDescription", "route53:*QueryLogging*", "route53:*Features"),
+    *(
+        "kms:DisableKey*",
+        "kms:UpdateKeyDescription",
+        "iam:*Group*",
+        "iam:*User*",
+        "iam:DeleteRolePermissionsBoundary",
+        "iam:UpdateAssumeRolePolicy",
+    ),
+    *("iam:*InstanceProfile", "iam:UpdateRole*", "route53:*QueryLogging*", "route53:*Features"),
     *("route53:DisassociateVPC*", "route53:UpdateHostedZoneComment", "ec2:*Vpn*", "ec2:*PrivateNatGatewayAddress"),
     *("ec2:*NatGatewayAddress", "ec2:*EncryptionControl", "ec2:*SubnetCidrBlock", "ec2:*Tenancy"),
     *("ec2:AcceptAddressTransfer", "ec2:ReplaceRouteTableAssociation", "ec2:UpdateSecurityGroupRuleDescriptions*"),
@@ -45,6 +53,7 @@ ELSEWHERE = {
     "ec2:DeleteNetworkInterface",
     "cloudformation:TagResource",  # the stack's own tags
     "kms:CreateGrant",  # EKS, for the key that encrypts secrets
+    "ssm:StartSession",  # aws ssm start-session
 }
 
 
@@ -75,21 +84,17 @@ def both_templates(config: ClusterConfig) -> str:
 
 
 def permits(document: dict[str, Any], action: str, resource: str) -> bool:
-    """Whether the user may do that directly. Statements for CloudFormation's own calls do not count."""
-    return any(
-        matches(action, statement["Action"]) and matches(resource, statement["Resource"])
-        for statement in document["Statement"]
-        if "aws:CalledVia" not in json.dumps(statement)
-    )
+    """Whether the user may do that directly, in the region of the cluster."""
+    return allows(document, action, resource, aws__RequestedRegion="us-west-2")
 
 
 def test_it_covers_what_each_resource_type_says_it_needs(configured: Configured) -> None:
-    patterns = allowed(policy(configured(), ACCOUNT))
+    patterns = allowed(policy(configured(externalDNSName="paddle"), ACCOUNT))
     assert {action for action in asked_by_resource_types(configured()) if not matches(action, patterns)} == set()
 
 
 def test_it_covers_every_request_in_the_source(configured: Configured) -> None:
-    patterns = allowed(policy(configured(), ACCOUNT, "s3://my-templates/prefix"))
+    patterns = allowed(policy(configured(externalDNSName="paddle"), ACCOUNT, "s3://my-templates/prefix"))
     needed = in_source() - {FOR_EVERYONE}
     assert {"cloudformation:ContinueUpdateRollback", "eks:DescribeClusterVersions", "s3:PutObject"} < needed
     assert {action for action in needed if not matches(action, patterns)} == set()
@@ -118,7 +123,7 @@ def test_it_permits_every_request_of_a_whole_life_on_the_very_resource(
         pdj(*verb)
     for verb in (["storage"], ["kubeconfig"], ["policy"], ["destroy", "--keep-data"], ["up"], ["destroy", "--yes"]):
         pdj(*verb)
-    document = policy(configured(kmsKeyArn=key), ACCOUNT, "s3://my-templates/prefix")
+    document = policy(configured(kmsKeyArn=key, externalDNSName="paddle"), ACCOUNT, "s3://my-templates/prefix")
     assert {request.action for request in made} <= in_source()
     assert len(made) > 25
     rejected = {request for request in made if not permits(document, *request)}
@@ -146,8 +151,8 @@ def test_it_is_narrow(configured: Configured) -> None:
     assert not [action for action in allowed(document) if action.endswith(":*") or action == "*"]
     by_name = {statement["Sid"]: statement for statement in document["Statement"]}
     arn = f"arn:aws:cloudformation:us-west-2:{ACCOUNT}:stack"
-    assert by_name["Stack"]["Resource"] == [f"{arn}/paddle-cluster/*", f"{arn}/paddle-cluster-data/*"]
-    assert by_name["Roles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/paddle-cluster-*"]
+    assert by_name["Stacks"]["Resource"] == [f"{arn}/paddle-cluster/*", f"{arn}/paddle-cluster-data/*"]
+    assert by_name["Roles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/paddle-cluster-*Role-*"]
     assert "AdministratorAccess" not in json.dumps(by_name["Managed"])
     directly = [s for s in document["Statement"] if s["Resource"] == ["*"] and "Condition" not in s]
     verbs = {action.split(":")[1] for statement in directly for action in statement["Action"]}
@@ -165,7 +170,7 @@ def test_names_that_cloudformation_makes_begin_with_the_cluster_name(configured:
     """CloudFormation cuts names that are longer than 64 characters; then the policy would not match them."""
     template = both_templates(configured())
     roles = re.findall(r"^  (\w+):\n    Type: AWS::IAM::Role$", template, re.MULTILINE)
-    assert len(roles) == 4
+    assert len(roles) == 5
     stacks = {role: "-data" if role == "JobRole" else "" for role in roles}
     assert all(MAX_NAME_LENGTH + len(f"{stacks[role]}-{role}-") + 12 <= 64 for role in roles)
     assert MAX_NAME_LENGTH + len("-data-bucket-") + 12 <= 63
@@ -175,7 +180,7 @@ def test_names_that_cloudformation_makes_begin_with_the_cluster_name(configured:
 def test_it_fits_into_one_managed_policy(configured: Configured, s3_uri: str) -> None:
     own = f"arn:aws:kms:us-west-2:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     for settings in ({}, {"kmsKeyArn": own}):
-        config = configured(clusterName="a" * MAX_NAME_LENGTH, **settings)
+        config = configured(clusterName="a" * MAX_NAME_LENGTH, externalDNSName="paddle", **settings)
         assert len(json.dumps(policy(config, ACCOUNT, s3_uri), separators=(",", ":"))) <= 6144
 
 

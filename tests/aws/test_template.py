@@ -37,7 +37,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "apiAccessCIDRs": ["203.0.113.0/24", "198.51.100.7/32"],
         "vpcCIDR": "192.168.0.0/22",
     },
-    "arm gpu, spot": {"workerInstanceType": "g5g.xlarge", "workerSpot": True},
+    "arm gpu, spot, zone": {"workerInstanceType": "g5g.xlarge", "workerSpot": True, "externalDNSName": "paddle"},
 }
 SMALLEST = ClusterConfig(clusterName="a", region="us-west-2", availabilityZones=["us-west-2a"])
 PARAMETERS = {*render.parameters(SMALLEST), *render.FROM_DATA}
@@ -62,7 +62,7 @@ def test_cfn_lint_finds_nothing(variant: str, configured: Callable[..., ClusterC
 
 def test_every_setting_is_in_a_variant() -> None:
     tried = {name for settings in VARIANTS.values() for name in settings}
-    assert set(SETTINGS) - tried == {"clusterName", "externalDNSName", "region", "workerCount", "maxWorkerCount"}
+    assert set(SETTINGS) - tried == {"clusterName", "region", "workerCount", "maxWorkerCount"}
 
 
 @pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1"])
@@ -98,7 +98,7 @@ def test_a_change_that_would_replace_a_resource_is_rejected_or_noted(configured:
         for name in refs(resource["Properties"].get(path.split("/")[2], {}))
     }
     # Whom a change of these replaces goes unnoticed: a DNS zone, an access entry; and the image follows the type.
-    harmless = {"ExternalDnsName", "AdministratorArn", "AmiType"}
+    harmless = {"BoundaryArn", "ExternalDnsName", "AdministratorArn", "AmiType"}
     derived = {"PublicCidrs", "PrivateCidrs", "JobRoleArn"}  # from VpcCidr, from the data stack
     assert found - harmless - derived == {*render.IMMUTABLE, *render.REPLACES_NODES} - {"NodesInEveryZone"}
 
@@ -136,4 +136,24 @@ def test_nodes_follow_the_version_of_the_control_plane_and_are_not_bound_to_imds
     made = resources(configured())
     assert made["Nodes"]["Properties"]["Version"] == made["Cluster"]["Properties"]["Version"]
     options = made["NodeTemplate"]["Properties"]["LaunchTemplateData"]["MetadataOptions"]
-    assert options == {"HttpTokens": "required", "HttpPutResponseHopLimit": 2}
+    assert options == {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
+
+
+def test_pods_do_not_inherit_the_rights_of_their_node(configured: Callable[..., ClusterConfig]) -> None:
+    made = resources(configured())
+    attached = str(made["NodeRole"]["Properties"]["ManagedPolicyArns"])
+    assert "CNI" not in attached, "the network plugin has a role of its own"
+    assert "Policies" not in made["NodeRole"]["Properties"], "training pods get at the bucket by their own role"
+    (plugin,) = made["NetworkPlugin"]["Properties"]["PodIdentityAssociations"]
+    assert plugin["ServiceAccount"] == "aws-node"
+    assert made["JobIdentity"]["Properties"]["RoleArn"] == {"Ref": "JobRoleArn"}
+
+
+def test_nodes_come_after_what_makes_them_ready_and_go_before_their_file_system(
+    configured: Callable[..., ClusterConfig],
+) -> None:
+    nodes = resources(configured())["Nodes"]
+    assert {"NetworkPlugin", "PodIdentity", "Proxy", "MountTarget1"} == {*nodes["DependsOn"]}
+    assert "MountTarget2" in str(nodes["Metadata"])
+    assert "MountTarget3" in str(nodes["Metadata"])
+    assert resources(configured())["Cluster"]["Properties"]["BootstrapSelfManagedAddons"] is False

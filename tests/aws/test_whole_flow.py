@@ -29,6 +29,9 @@ def test_up_makes_all_that_the_document_made_by_hand(pdj: Pdj, made: Made, tmp_p
     assert set(made) == {
         "AWS::EKS::Addon/paddle-cluster/eks-pod-identity-agent",
         "AWS::EKS::Addon/paddle-cluster/aws-efs-csi-driver",
+        "AWS::EKS::Addon/paddle-cluster/coredns",
+        "AWS::EKS::Addon/paddle-cluster/kube-proxy",
+        "AWS::EKS::Addon/paddle-cluster/vpc-cni",
         "AWS::EKS::AccessEntry/paddle-cluster/arn:aws:sts::123456789012:user/moto",
         "AWS::EKS::PodIdentityAssociation/paddle-cluster/default",
         "AWS::S3::BucketPolicy",

@@ -86,18 +86,26 @@ def storage(
 def policy(
     account_id: Annotated[str, typer.Option(help="AWS account id. Default: ask AWS.")] = "",
     s3_uri: Annotated[str, typer.Option(help="The --s3-uri that you pass to `up`, if any.")] = "",
+    boundary: Annotated[bool, typer.Option("--boundary", help="Print the boundary of the cluster's roles.")] = False,
     output: Format = Output.json,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
-    """Print the least-privilege IAM policy for these commands.
+    """Print the least-privilege IAM policy for these commands, or the permissions boundary that it requires.
+
+    An administrator creates the boundary as the managed policy NAME-boundary; `up` gives it to every role.
 
     Example: pdj aws policy --account-id 123456789012
     """
+    from paddlejob.cloud.aws.access.boundary import boundary as boundary_of
     from paddlejob.cloud.aws.access.policy import policy as least_privilege
     from paddlejob.cloud.aws.cost import idle_line
 
     _, config = load(assets)
+    form = Output.yaml if output is Output.yaml else Output.json
+    if boundary:
+        typer.echo(dump(boundary_of(config), form))
+        return
     account = account_id or aws_of(config.region, profile).account()
-    typer.echo(dump(least_privilege(config, account, s3_uri), Output.yaml if output is Output.yaml else Output.json))
+    typer.echo(dump(least_privilege(config, account, s3_uri), form))
     typer.echo(idle_line(config), err=True)

@@ -30,7 +30,7 @@ def init(
     cluster_name: Annotated[str, typer.Option(help='Name of the cluster: letters, digits and "-".')],
     region: Annotated[str, typer.Option(help="AWS region, such as us-west-2.")],
     availability_zone: Annotated[list[str], typer.Option(help="Availability zone for nodes; repeatable.")],
-    external_dns_name: Annotated[str, typer.Option(help="Name of the private DNS zone.")] = "paddle",
+    external_dns_name: Annotated[str, typer.Option(help="Name of a private DNS zone. Default: no zone.")] = "",
     key_name: Annotated[str, typer.Option(help="EC2 key pair for SSH.")] = "",
     kms_key_arn: Annotated[str, typer.Option(help="KMS key for secrets. Default: create one.")] = "",
     workers: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
@@ -95,7 +95,8 @@ def render(
     else:
         values, data = resolve_parameters(stacks.cluster.aws, config, stacks.cluster.find()), stacks.outputs()
     write(files.stack_yaml, rendering.template(values | rendering.from_data(data)))
-    write(files.data_stack_yaml, rendering.template(rendering.data_parameters(config), rendering.DATA_TEMPLATE))
+    data_values = rendering.data_parameters(config, values["BoundaryArn"])
+    write(files.data_stack_yaml, rendering.template(data_values, rendering.DATA_TEMPLATE))
     typer.echo(f"Wrote {files.stack_yaml} and {files.data_stack_yaml}.")
     if not data:
         typer.echo(f"`up` adds {' and '.join(rendering.FROM_DATA)}, which the data stack provides.")

@@ -87,9 +87,12 @@ def idle_items(config: ClusterConfig) -> list[Item]:
         Item(nodes, _price_of_nodes(config)),
         Item(f"node disks, {config.worker_disk_size} GiB each", disks),
         Item("NAT gateway with its address", _NAT_GATEWAY + _PUBLIC_ADDRESS),
-        Item("private DNS zone", _ZONE_MONTH / HOURS_PER_MONTH),
     ]
-    return items if config.kms_key_arn else [*items, Item("KMS key", _KEY_MONTH / HOURS_PER_MONTH)]
+    if config.external_dns_name:
+        items.append(Item("private DNS zone", _ZONE_MONTH / HOURS_PER_MONTH))
+    if not config.kms_key_arn:
+        items.append(Item("KMS key", _KEY_MONTH / HOURS_PER_MONTH))
+    return items
 
 
 def _price_of_nodes(config: ClusterConfig) -> float | None:

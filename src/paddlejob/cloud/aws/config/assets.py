@@ -18,8 +18,8 @@ _CLUSTER_YAML = """\
 # A cluster on AWS. Edit this file, then run `pdj aws up` in this directory.
 # `pdj aws validate` checks it. Nothing is billed before `up`.
 clusterName: {name}
-# Inside the VPC, the Kubernetes API is api.{dns}.
-externalDNSName: {dns}
+# A private DNS zone of this name, in which the Kubernetes API is api.NAME. Without a name, there is no zone.
+{dns}
 region: {region}
 # Nodes run in these zones. EKS needs two zones for the control plane; with one listed, the second is chosen for you.
 availabilityZones: [{zones}]
@@ -134,16 +134,20 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
 def cluster_yaml(config: ClusterConfig) -> str:
     return _CLUSTER_YAML.format(
         name=_scalar(config.cluster_name),
-        dns=_scalar(config.external_dns_name),
+        dns=_optional("externalDNSName", config.external_dns_name, "NAME"),
         region=config.region,
         zones=", ".join(config.availability_zones),
         workers=config.worker_count,
         most_workers=config.max_worker_count,
         instance_type=config.worker_instance_type,
         spot="true" if config.worker_spot else "false",
-        key_name=f"keyName: {_scalar(config.key_name)}" if config.key_name else "# keyName: NAME",
-        kms_key=f"kmsKeyArn: {config.kms_key_arn}" if config.kms_key_arn else "# kmsKeyArn: arn:aws:kms:...",
+        key_name=_optional("keyName", config.key_name, "NAME"),
+        kms_key=_optional("kmsKeyArn", config.kms_key_arn, "arn:aws:kms:..."),
     )
+
+
+def _optional(setting: str, value: str, example: str) -> str:
+    return f"{setting}: {_scalar(value)}" if value else f"# {setting}: {example}"
 
 
 def _scalar(text: str) -> str:

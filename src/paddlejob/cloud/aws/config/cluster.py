@@ -33,7 +33,7 @@ class ClusterConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     cluster_name: str = Field(alias="clusterName")
-    external_dns_name: str = Field("paddle", alias="externalDNSName")
+    external_dns_name: str = Field("", alias="externalDNSName")
     region: str
     availability_zones: list[str] = Field(alias="availabilityZones")
     key_name: str = Field("", alias="keyName")
@@ -63,7 +63,7 @@ class ClusterConfig(BaseModel):
     @field_validator("external_dns_name")
     @classmethod
     def _dns_name(cls, name: str) -> str:
-        return _matching(_DNS_NAME, name, "is not a DNS name; use lowercase letters, digits, '-' and '.'")
+        return name and _matching(_DNS_NAME, name, "is not a DNS name; use lowercase letters, digits, '-' and '.'")
 
     @field_validator("region")
     @classmethod

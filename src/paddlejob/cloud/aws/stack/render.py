@@ -33,11 +33,11 @@ DATA_TEMPLATE = "data_stack.yaml"
 FROM_DATA = ("FileSystemId", "JobRoleArn")
 
 
-def data_parameters(config: ClusterConfig) -> Parameters:
-    return {"ClusterName": config.cluster_name, "FileSystemId": config.file_system_id}
+def data_parameters(config: ClusterConfig, boundary: str = "") -> Parameters:
+    return {"ClusterName": config.cluster_name, "FileSystemId": config.file_system_id, "BoundaryArn": boundary}
 
 
-def parameters(config: ClusterConfig, second_zone: str = "", administrator: str = "") -> Parameters:
+def parameters(config: ClusterConfig, second_zone: str = "", administrator: str = "", boundary: str = "") -> Parameters:
     """Return the parameters of the cluster's stack, but for those from the data stack.
 
     `second_zone` is for the control plane, if the user listed one zone only.
@@ -59,6 +59,7 @@ def parameters(config: ClusterConfig, second_zone: str = "", administrator: str 
         "ExternalDnsName": config.external_dns_name,
         "KubernetesVersion": config.kubernetes_version,
         "AdministratorArn": config.administrator_arn or administrator,
+        "BoundaryArn": boundary,
         "KmsKeyArn": config.kms_key_arn,
         "KeyName": config.key_name,
         "WorkerCount": str(config.worker_count),

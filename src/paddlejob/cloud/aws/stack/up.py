@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from paddlejob.cloud.aws.access.boundary import find_boundary
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
@@ -51,15 +52,14 @@ def up(
     elif config.worker_count == 0:
         raise BadInput("workerCount: 0 leaves no node for the add-ons; create the cluster with 1, then `scale 0`")
     values = resolve_parameters(stacks.cluster.aws, config, state)
-    data = up_data(stacks.data, config, publish, rollback)
+    data = up_data(stacks.data, render.data_parameters(config, values["BoundaryArn"]), publish, rollback)
     return up_cluster(stacks.cluster, state, values | render.from_data(data.outputs), publish, rollback)
 
 
 def up_data(
-    stack: Stack, config: ClusterConfig, publish: Publish = inline_template, rollback: bool = False
+    stack: Stack, values: render.Parameters, publish: Publish = inline_template, rollback: bool = False
 ) -> StackState:
     """Create the stack of the data, or take up the one that an earlier cluster of the name left."""
-    values = render.data_parameters(config)
     state = make_updatable(stack, stack.find())
     _raise_if_immutable_changed(state, values)
     template = publish(DATA_FILE, render.template(values, render.DATA_TEMPLATE))
@@ -185,6 +185,7 @@ def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None
         config,
         second_zone=second_zone(config, zones_of(aws), deployed.get("Zone2", "")) if one_zone else "",
         administrator=deployed.get("AdministratorArn", "") or ("" if config.administrator_arn else aws.caller_arn()),
+        boundary=deployed.get("BoundaryArn", "") or find_boundary(aws, config),
     )
     _raise_if_immutable_changed(state, values)
     return values
