@@ -130,6 +130,11 @@ class Script:
         )
         self.has_no_boundary()
 
+    def has_left_interface(self, name: str) -> None:
+        ec2 = self._others["ec2"]
+        ec2.add_response("describe_network_interfaces", {"NetworkInterfaces": [{"NetworkInterfaceId": name}]})
+        ec2.add_response("delete_network_interface", {}, {"NetworkInterfaceId": name})
+
     def has_no_boundary(self) -> None:
         self._others["iam"].add_client_error("get_policy", "NoSuchEntity")
 

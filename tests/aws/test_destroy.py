@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.blockers import blockers
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client, inventory, outputs, stack_state
@@ -173,15 +174,31 @@ def test_node_groups_and_records_that_others_made_are_named(pdj: Pdj) -> None:
     ]
 
 
-def blocked(pdj: Pdj) -> str:
+def test_an_interface_that_a_node_left_is_deleted_and_does_not_block(pdj: Pdj) -> None:
+    before = inventory()
+    blocked(pdj, "aws-K8S-i-1")
+    assert "left by a node, deleted" in pdj("destroy", "--yes")
+    assert inventory() == before
+
+
+def test_the_group_of_eks_is_named_once_the_cluster_that_it_belongs_to_is_gone(pdj: Pdj) -> None:
+    pdj("up")
+    resources = {"Vpc": outputs()["VpcId"], "Cluster": "paddle-cluster"}
+    aws = Aws("us-west-2")
+    (group,) = [line for line in blockers(aws, "paddle-cluster", {"Vpc": resources["Vpc"]}) if "eks-cluster-sg" in line]
+    assert group.endswith("(eks-cluster-sg-paddle-cluster): delete it")
+    assert not [line for line in blockers(aws, "paddle-cluster", resources) if "eks-cluster-sg" in line]
+
+
+def blocked(pdj: Pdj, description: str = "a lambda") -> str:
     """A deletion that was forced although an interface is in the way, and so has failed half way."""
     pdj("up")
-    eni = client("ec2").create_network_interface(SubnetId=private_subnet(), Description="a lambda")
+    eni = client("ec2").create_network_interface(SubnetId=private_subnet(), Description=description)
     name = str(eni["NetworkInterface"]["NetworkInterfaceId"])
     with pytest.raises(NotPossible) as failed:
         pdj("destroy", "--yes", "--force")
     assert "stack paddle-cluster is DELETE_FAILED" in str(failed.value)
-    assert f"  network interface {name} (a lambda): delete what uses it, or the interface" in str(failed.value)
+    assert f"  network interface {name} ({description}): delete what uses it, or the interface" in str(failed.value)
     return name
 
 

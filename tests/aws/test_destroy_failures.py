@@ -25,6 +25,13 @@ def destroy(stack: Stack, state: StackState) -> bool:
     return removal.destroy(Stacks(stack, stack), removal.Preflight(state, None, [], []))
 
 
+def found(stack: Stack, aws: Script, status: str, *holds: str) -> StackState:
+    """A stack in this status, of which `destroy` asks what it holds."""
+    state = now(stack, aws, status)
+    aws.holds(*holds)
+    return state
+
+
 def deleted(aws: Script, before: str) -> None:
     aws.takes("update_termination_protection", EnableTerminationProtection=False)
     aws.stack_is(before)
@@ -37,14 +44,14 @@ def deleted(aws: Script, before: str) -> None:
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "CREATE_FAILED", "ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_FAILED"])
 def test_a_cluster_is_deleted_in_any_status(stack: Stack, status: str) -> None:
     with Script(stack) as aws:
-        state = now(stack, aws, status)
+        state = found(stack, aws, status)
         deleted(aws, status)
         assert not destroy(stack, state)
 
 
 def test_a_deletion_under_way_is_followed_and_not_begun_again(stack: Stack) -> None:
     with Script(stack) as aws:
-        state = now(stack, aws, "DELETE_IN_PROGRESS")
+        state = found(stack, aws, "DELETE_IN_PROGRESS")
         aws.stack_is("DELETE_COMPLETE")
         aws.reports(DELETING)
         assert not destroy(stack, state)
@@ -52,7 +59,7 @@ def test_a_deletion_under_way_is_followed_and_not_begun_again(stack: Stack) -> N
 
 def test_a_creation_under_way_is_waited_for(stack: Stack, progress: list[str]) -> None:
     with Script(stack) as aws:
-        state = now(stack, aws, "CREATE_IN_PROGRESS")
+        state = found(stack, aws, "CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_FAILED")
         aws.reports(START)
         deleted(aws, "CREATE_FAILED")
@@ -61,10 +68,10 @@ def test_a_creation_under_way_is_waited_for(stack: Stack, progress: list[str]) -
 
 
 def test_a_deletion_that_is_blocked_says_by_what(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlejob.cloud.aws.stack.destroy.blockers", lambda *_: ["load balancer web: delete it"])
+    monkeypatch.setattr("paddlejob.cloud.aws.stack.destroy.blockers", lambda *_, **__: ["load balancer web: delete it"])
     reason = "The vpc 'vpc-1' has dependencies and cannot be deleted."
     with Script(stack) as aws:
-        state = now(stack, aws, "CREATE_COMPLETE")
+        state = found(stack, aws, "CREATE_COMPLETE")
         aws.takes("update_termination_protection", EnableTerminationProtection=False)
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(START)
@@ -79,7 +86,7 @@ def test_a_deletion_that_is_blocked_says_by_what(stack: Stack, monkeypatch: pyte
 
 def test_a_session_that_expires_while_waiting_says_how_to_resume(stack: Stack) -> None:
     with Script(stack) as aws:
-        state = now(stack, aws, "DELETE_IN_PROGRESS")
+        state = found(stack, aws, "DELETE_IN_PROGRESS")
         aws.stack_is("DELETE_IN_PROGRESS")
         aws.reports(DELETING)
         aws.rejects("describe_stacks", "ExpiredToken", "The security token included in the request is expired")
@@ -96,3 +103,24 @@ def test_a_cluster_of_paddlejob_0_1_is_recognised_and_not_touched(stack: Stack) 
         text = message(lambda: removal.preflight(Stacks(stack, stack)))
     assert text.startswith("paddlejob 0.1 created cluster paddle-cluster, with its data in the same stack")
     assert "with paddlejob 0.1, run `pdj aws destroy --keep-data`" in text
+
+
+def test_interfaces_that_nodes_left_are_deleted_between_the_nodes_and_the_cluster(
+    stack: Stack, progress: list[str]
+) -> None:
+    """Not before: a node creates interfaces before it attaches them. Not later: they hold the cluster's group."""
+    with Script(stack) as aws:
+        state = found(stack, aws, "CREATE_COMPLETE", "Vpc", "Nodes", "Cluster")
+        aws.takes("update_termination_protection", EnableTerminationProtection=False)
+        aws.stack_is("CREATE_COMPLETE")
+        aws.reports()
+        aws.takes("delete_stack")
+        aws.stack_is("DELETE_IN_PROGRESS")
+        aws.reports(DELETING, ("Nodes", "DELETE_IN_PROGRESS", ""))
+        aws.stack_is("DELETE_IN_PROGRESS")
+        aws.reports(("Nodes", "DELETE_COMPLETE", ""))
+        aws.has_left_interface("eni-1")
+        aws.stack_is("DELETE_COMPLETE")
+        aws.reports(("Cluster", "DELETE_COMPLETE", ""))
+        destroy(stack, state)
+    assert "network interface eni-1, left by a node, deleted" in progress

@@ -89,8 +89,13 @@ class Stack:
             self.operation_running = False
             raise
 
-    def follow(self, stack_id: str | None = None) -> tuple[StackState, Event | None]:
-        """Report events until the operation ends. Returns the final state and the first failure, if any."""
+    def follow(
+        self, stack_id: str | None = None, meanwhile: Callable[[list[Event]], None] = lambda _: None
+    ) -> tuple[StackState, Event | None]:
+        """Report events until the operation ends. Returns the final state and the first failure, if any.
+
+        `meanwhile` is called with the events of the operation as long as it runs.
+        """
         self.operation_running = True
         target = stack_id or self._describe(self.name).id
         seen: list[Event] = []
@@ -99,6 +104,7 @@ class Stack:
             if not state.in_progress:
                 self.operation_running = False
                 return state, first_failure(seen)
+            meanwhile(seen)
             self.sleep(self.poll_interval)
 
     def resources(self) -> dict[str, str]:
