@@ -12,7 +12,7 @@ from botocore.stub import ANY, Stubber
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.stack.render import from_data
 from paddlejob.cloud.aws.stack.stack import Stack, StackState
-from paddlejob.cloud.aws.stack.up import make_updatable, resolve_parameters, up_cluster
+from paddlejob.cloud.aws.stack.up import Options, make_updatable, resolve_parameters, up_cluster
 from paddlejob.errors import NotPossible
 
 STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/paddle-cluster/1"
@@ -23,7 +23,8 @@ _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr
 def up(stack: Stack, config: ClusterConfig, rollback: bool = False) -> tuple[StackState, bool]:
     """`up` of the cluster's stack alone, with data that is there."""
     state = make_updatable(stack, stack.find())
-    return up_cluster(stack, state, resolve_parameters(stack.aws, config, state) | from_data({}), rollback=rollback)
+    values = resolve_parameters(stack.aws, config, state) | from_data({})
+    return up_cluster(stack, state, values, Options(rollback=rollback))
 
 
 def message(run: Callable[[], Any]) -> str:
@@ -106,12 +107,20 @@ class Script:
         ]
         self._stubber.add_response("list_stack_resources", {"StackResourceSummaries": summaries})
 
-    def has_template(self, text: str) -> None:
-        self._stubber.add_response("get_template", {"TemplateBody": text})
-
     def takes(self, operation: str, **expected: Any) -> None:
         answer = {"StackId": STACK_ID} if operation in ("create_stack", "update_stack") else {}
         self._stubber.add_response(operation, answer, _any_but(operation, expected))
+
+    def previews(self, *changes: dict[str, Any], reason: str = "") -> None:
+        """A change set with these changes; with none, CloudFormation says why."""
+        self._stubber.add_response("create_change_set", {})
+        common = {"StackName": "paddle-cluster", "Status": "CREATE_COMPLETE" if changes else "FAILED"}
+        answer = {**common, "StatusReason": reason, "Changes": [{"ResourceChange": change} for change in changes]}
+        self._stubber.add_response("describe_change_set", answer)
+        self._stubber.add_response(*(("describe_change_set", answer) if changes else ("delete_change_set", {})))
+
+    def finds_no_changes(self) -> None:
+        self.previews(reason="The submitted information didn't contain changes.")
 
     def rejects(self, operation: str, code: str, reason: str) -> None:
         self._stubber.add_client_error(operation, code, reason)
@@ -149,7 +158,7 @@ _SENT = {
     ),
     "delete_stack": ("StackName", "ClientRequestToken"),
     "continue_update_rollback": ("StackName", "ClientRequestToken"),
-    "rollback_stack": ("StackName", "ClientRequestToken"),
+    "execute_change_set": ("StackName", "ChangeSetName", "ClientRequestToken", "DisableRollback"),
     "update_termination_protection": ("StackName", "EnableTerminationProtection"),
 }
 

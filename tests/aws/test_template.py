@@ -100,7 +100,7 @@ def test_a_change_that_would_replace_a_resource_is_rejected_or_noted(configured:
     # Whom a change of these replaces goes unnoticed: a DNS zone, an access entry; and the image follows the type.
     harmless = {"BoundaryArn", "ExternalDnsName", "AdministratorArn", "AmiType"}
     derived = {"PublicCidrs", "PrivateCidrs", "JobRoleArn"}  # from VpcCidr, from the data stack
-    assert found - harmless - derived == {*render.IMMUTABLE, *render.REPLACES_NODES} - {"NodesInEveryZone"}
+    assert found - harmless - derived == {*render.IMMUTABLE, "CapacityType", "InstanceType"}, "the nodes' are shown"
 
 
 def refs(value: Any) -> set[str]:

@@ -125,7 +125,7 @@ def test_status_reads_as_in_the_document(pdj: Pdj, facts: Callable[..., Any]) ->
     assert lines[0].endswith(" paddle-cluster")
     assert lines[1].split() == ["Controller", "DNS", "Name:", host]
     assert any(line.startswith("Nodes:") and "1 of 1 running" in line for line in lines)
-    assert any(line.startswith("  ip-10-0-") for line in lines)
+    assert any(line.startswith("  ip-10-0-") and " i-" in line for line in lines), "the id is for `aws ssm`"
     found = facts("status")
     assert found["controllerDNSName"] == host
     assert found["nodes"][0]["state"] == "running"
@@ -148,16 +148,17 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
     with pytest.raises(NotPossible, match="has no file system yet"):
         pdj("storage")
     pdj("up")
-    output = pdj("storage")
+    output = pdj("storage", "--nfs")
     server = f"{outputs()['FileSystemId']}.efs.us-west-2.amazonaws.com"
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
     assert volume["metadata"] == {"name": "efsvol"}
     assert volume["spec"]["nfs"] == {"server": server, "path": "/"}
+    assert "noresvport" in volume["spec"]["mountOptions"], "else EFS may not reconnect after a lost connection"
     assert volume["spec"]["capacity"] == {"storage": "100Gi"}
     claim = yaml.safe_load((tmp_path / "pvc.yaml").read_text())
     assert claim["spec"]["storageClassName"] == ""
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
-    options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
+    options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport"
     assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in output
     assert "Stored data costs about $0.30 per GiB-month" in output
     assert facts("storage") == {
@@ -166,7 +167,8 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
         "mount": f"mkdir -p efs && sudo mount -t nfs4 -o {options} {server}:/ efs",
         "files": [str(tmp_path / "pv.yaml"), str(tmp_path / "pvc.yaml")],
     }
-    pdj("storage", "--csi")
+    for option in ([], ["--csi"]):
+        pdj("storage", *option)
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
     assert volume["spec"]["csi"] == {"driver": "efs.csi.aws.com", "volumeHandle": outputs()["FileSystemId"]}
 

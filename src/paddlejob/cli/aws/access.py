@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, stacks_of
+from paddlejob.errors import BadInput
 
 if TYPE_CHECKING:
     from paddlejob.cloud.aws.config.assets import Assets
@@ -56,22 +57,25 @@ def token(
 
 
 def storage(
-    csi: Annotated[bool, typer.Option("--csi", help="Mount through the EFS CSI add-on, encrypted in transit.")] = False,
+    nfs: Annotated[bool, typer.Option("--nfs", help="Mount with the node's NFS client, unencrypted.")] = False,
+    csi: Annotated[bool, typer.Option("--csi", hidden=True, help="The default.")] = False,
     output: Format = Output.text,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
     """Write pv.yaml and pvc.yaml for the shared file system of the cluster.
 
-    Example: pdj aws storage --csi
+    Example: pdj aws storage
     """
     from paddlejob.cloud.aws.access import storage as volumes
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import stored_line
 
+    if nfs and csi:
+        raise BadInput("--nfs and --csi exclude each other; omit --csi, which is the default")
     files, config = load(assets)
     name = volumes.file_system(stacks_of(config, profile).outputs(), config.cluster_name)
-    write(files.volume_yaml, dump(volumes.volume(name, config.region, csi), Output.yaml) + "\n")
+    write(files.volume_yaml, dump(volumes.volume(name, config.region, nfs), Output.yaml) + "\n")
     write(files.claim_yaml, dump(volumes.claim(), Output.yaml) + "\n")
     summary = volumes.summary(name, config.region)
     if output is not Output.text:

@@ -24,6 +24,7 @@ from paddlejob.errors import BadInput, NotPossible
 
 if TYPE_CHECKING:
     from paddlejob.cloud.aws.config.cluster import ClusterConfig
+    from paddlejob.cloud.aws.stack.changes import Change, Confirm
 
 
 def up(
@@ -31,6 +32,7 @@ def up(
     rollback: Annotated[
         bool, typer.Option("--rollback", help="Delete everything again if the creation fails.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
@@ -42,7 +44,7 @@ def up(
     from paddlejob.cloud.aws.config import instances
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.stack import publish
-    from paddlejob.cloud.aws.stack.up import inline_template
+    from paddlejob.cloud.aws.stack.up import Options, inline_template
     from paddlejob.cloud.aws.stack.up import up as bring_up
 
     files, config = load(assets)
@@ -63,7 +65,7 @@ def up(
 
     with interruptible(stacks):
         raise_if_any([f"{files.cluster_yaml}: {problem}" for problem in checks.problems(aws, config)])
-        _, changed = bring_up(stacks, config, send, rollback)
+        _, changed = bring_up(stacks, config, Options(send, confirmation(yes), rollback))
     typer.echo(f"Cluster {config.cluster_name} is up." + ("" if changed else " No changes needed."))
     write_kubeconfig(files, aws, config.cluster_name)
     if instances.has_gpu(config.worker_instance_type):
@@ -109,12 +111,41 @@ def scale(
     from paddlejob.cloud.aws.stack.up import scale as change
 
     files, config = load(assets)
-    text = files.with_worker_count(workers)
+    text = files.with_setting("workerCount", workers)
     stacks = stacks_of(config, profile)
     with interruptible(stacks):
         state, _ = change(stacks.cluster, workers, accepted=lambda: write(files.cluster_yaml, text))
-    typer.echo(f"Cluster {config.cluster_name} scaled to {workers} nodes.")
+    typer.echo(f"Cluster {config.cluster_name} scaled to {workers} nodes, which take a few minutes to be Ready.")
     typer.echo(idle_line(as_deployed(config, state.parameters)))
+
+
+def upgrade(
+    to: Annotated[str, typer.Option(help="Kubernetes version. Default: the current one.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    assets: AssetsDir = HERE,
+    profile: Profile = None,
+) -> None:
+    """Upgrade the control plane, the add-ons and the image of the nodes. Replaces the nodes in turn.
+
+    Example: pdj aws upgrade --to 1.36
+    """
+    from paddlejob.cloud.aws.config.assets import write
+    from paddlejob.cloud.aws.config.cluster import VERSION
+    from paddlejob.cloud.aws.stack.upgrade import upgrade as change
+
+    files, config = load(assets)
+    text = files.with_setting("kubernetesVersion", to) if to else ""
+    if to and not VERSION.fullmatch(to):
+        raise BadInput(f"--to: {to!r} is not a Kubernetes version; use one such as 1.36")
+    stacks = stacks_of(config, profile)
+
+    def accepted(version: str) -> None:
+        if version:
+            write(files.cluster_yaml, text)
+
+    with interruptible(stacks):
+        _, version, changed = change(stacks.cluster, to, confirmation(yes), accepted)
+    typer.echo(f"Cluster {config.cluster_name} runs Kubernetes {version}." + ("" if changed else " No changes needed."))
 
 
 def destroy(
@@ -162,6 +193,29 @@ def _still_billed(stored_data: list[str], config: ClusterConfig, keep_data: bool
         later = "It cannot be deleted before the cluster; run `pdj aws destroy` again afterwards."
         lines += ["Kept: " + ", ".join(stored_data), again if keep_data else later, kept_line(config.region)]
     return lines
+
+
+def confirmation(yes: bool) -> Confirm:
+    """Show a change and ask for confirmation. Without a terminal, only what disrupts something needs --yes."""
+
+    def confirm(stack: str, changes: list[Change]) -> None:
+        typer.echo("\n".join([f"Changes of {stack}:", *(change.line() for change in changes)]), err=True)
+        disruptive = any(change.disruptive for change in changes)
+        if yes or not (disruptive or _is_terminal()):
+            return
+        if not _is_terminal():
+            raise BadInput("the change replaces or removes resources; confirm it with --yes")
+        if not _agreed():
+            raise BadInput("nothing was changed")
+
+    return confirm
+
+
+def _agreed() -> bool:
+    try:
+        return typer.confirm("Continue?", default=False, err=True)
+    except typer.Abort:  # Ctrl-C or end of input
+        return False
 
 
 def _raise_blocked(blockers: list[str]) -> None:

@@ -16,11 +16,12 @@ from paddlejob.cloud.aws.stack.publish import template_location
 
 Statement = dict[str, Any]
 
-_STACK = "*Stack Describe* ListStackResources UpdateTerminationProtection ContinueUpdateRollback TagResource"
+_STACK = "*Stack Describe* *ChangeSet ListStackResources UpdateTerminationProtection ContinueUpdateRollback TagResource"
 _READ = {
     "ec2": "Describe*",
     "elasticloadbalancing": "DescribeLoadBalancers",
-    "eks": "DescribeClusterVersions",
+    "eks": "DescribeClusterVersions DescribeAddonVersions",
+    "servicequotas": "GetServiceQuota",
     "elasticfilesystem": "Describe* ListTagsForResource",
     "iam": "GetPolicy GetRole",
     "route53": "ListResourceRecordSets",
@@ -104,10 +105,12 @@ def _node_access(ec2: str, ssm: str, name: str) -> list[Statement]:
     """Sessions on the nodes, and deletion of network interfaces that the network plugin left."""
     of_cluster = {"StringEquals": {"ssm:resourceTag/eks:cluster-name": name}}
     left = {"StringEquals": {"aws:ResourceTag/cluster.k8s.amazonaws.com/name": name}}
+    images = f"{ssm.rpartition(':')[0]}::parameter/aws/service/eks/optimized-ami/*"
     shell = f"{ssm}:document/SSM-SessionManagerRunShell"
     return [
         _allow("Session", {"ssm": "StartSession"}, f"{ec2}:instance/*", when=of_cluster),
         _allow("Shell", {"ssm": "StartSession"}, shell),
+        _allow("Images", {"ssm": "GetParameter"}, images),
         _allow("LeftInterfaces", {"ec2": "DeleteNetworkInterface"}, f"{ec2}:network-interface/*", when=left),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -91,16 +92,14 @@ class Assets:
             raise BadInput(f"{self.cluster_yaml}: already exists; edit it, or overwrite it with --replace")
         write(self.cluster_yaml, cluster_yaml(config))
 
-    def with_worker_count(self, count: int) -> str:
-        """Return the text of cluster.yaml with workerCount changed and everything else untouched."""
-        text = self._text()
-        changed, found = re.subn(r"(?m)^workerCount:[^\n#]*?(?=\s*(#|$))", f"workerCount: {count}", text, count=1)
+    def with_setting(self, name: str, value: int | str) -> str:
+        """Return the text of cluster.yaml with one setting changed and everything else untouched."""
+        text, line = self._text(), f"{name}: {json.dumps(value)}"
+        changed, found = re.subn(rf"(?m)^{name}:[^\n#]*?(?=\s*(#|$))", line, text, count=1)
         if not found:
-            changed = f"{text.rstrip()}\nworkerCount: {count}\n"
-        if not _has_worker_count(changed, count):
-            raise BadInput(
-                f"{self.cluster_yaml}: cannot be edited automatically; set `workerCount: {count}` and run `pdj aws up`"
-            )
+            changed = f"{text.rstrip()}\n{line}\n"
+        if not _has_setting(changed, name, value):
+            raise BadInput(f"{self.cluster_yaml}: cannot be edited automatically; set `{line}` and run `pdj aws up`")
         return changed
 
     def _text(self) -> str:
@@ -168,12 +167,12 @@ def _lines(root: Any, source: str) -> dict[str, int]:
     return lines
 
 
-def _has_worker_count(text: str, count: int) -> bool:
+def _has_setting(text: str, name: str, value: int | str) -> bool:
     try:
         settings = yaml.load(text, Loader=Loader)
     except yaml.YAMLError:
         return False
-    return isinstance(settings, dict) and settings.get("workerCount") == count
+    return isinstance(settings, dict) and settings.get(name) == value
 
 
 def _position(error: yaml.YAMLError) -> str:

@@ -21,12 +21,6 @@ SETTING_NAMES = {
     "KmsKeyArn": "kmsKeyArn",
     "FileSystemId": "fileSystemId",
 }
-# Parameters of the node group whose change replaces it.
-REPLACES_NODES = {
-    "InstanceType": "workerInstanceType",
-    "CapacityType": "workerSpot",
-    "NodesInEveryZone": "availabilityZones",
-}
 CLUSTER_TEMPLATE = "cluster_stack.yaml"
 DATA_TEMPLATE = "data_stack.yaml"
 # Outputs of the data stack that are parameters of the cluster's.
@@ -58,6 +52,8 @@ def parameters(config: ClusterConfig, second_zone: str = "", administrator: str 
         "ApiAccessCidrs": ",".join(config.api_access_cidrs),
         "ExternalDnsName": config.external_dns_name,
         "KubernetesVersion": config.kubernetes_version,
+        "AddonVersions": "",
+        "NodeRelease": "",
         "AdministratorArn": config.administrator_arn or administrator,
         "BoundaryArn": boundary,
         "KmsKeyArn": config.kms_key_arn,
