@@ -18,27 +18,6 @@ pytestmark = pytest.mark.usefixtures("made", "initialised", "versions")
 Pdj = Callable[..., str]
 
 
-@pytest.fixture
-def versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What EKS and its public parameters say of versions, which moto does not know."""
-    items, call = Aws.items, Aws.call
-
-    def offers(self: Aws, service: str, operation: str, key: str, **request: Any) -> list[Any]:
-        if operation != "describe_addon_versions":
-            return items(self, service, operation, key, **request)
-        name = f"v-{request['kubernetesVersion']}"
-        old = {"addonVersion": "v-0", "compatibilities": [{"defaultVersion": False}]}
-        return [{"addonVersions": [old, {"addonVersion": name, "compatibilities": [{"defaultVersion": True}]}]}]
-
-    def parameter(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        if operation != "get_parameter":
-            return call(self, service, operation, **request)
-        return {"Parameter": {"Value": f"{request['Name'].split('/')[5]}-20261101"}}
-
-    monkeypatch.setattr(Aws, "items", offers)
-    monkeypatch.setattr(Aws, "call", parameter)
-
-
 def parameters() -> dict[str, str]:
     (stack,) = client("cloudformation").describe_stacks(StackName="paddle-cluster")["Stacks"]
     return {item["ParameterKey"]: item["ParameterValue"] for item in stack["Parameters"]}

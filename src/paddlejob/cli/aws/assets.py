@@ -90,7 +90,8 @@ def render(
 
     files, config = load(assets)
     stacks = stacks_of(config, profile)
-    if offline:
+    if offline or not stacks.cluster.aws.has_credentials():
+        offline = True
         values, data = rendering.parameters(config), {}
     else:
         values, data = resolve_parameters(stacks.cluster.aws, config, stacks.cluster.find()), stacks.outputs()

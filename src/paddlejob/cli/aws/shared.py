@@ -27,7 +27,8 @@ class Output(StrEnum):
 
 
 AssetsDir = Annotated[Path, typer.Option("--assets", help="Directory with cluster.yaml.")]
-Profile = Annotated[str | None, typer.Option(help="AWS profile to use.", envvar="AWS_PROFILE")]
+# Without envvar=AWS_PROFILE: botocore reads it itself and, as the AWS CLI does, prefers keys in the environment to it.
+Profile = Annotated[str | None, typer.Option(help="AWS profile to use.")]
 Format = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 HERE = Path()
 

@@ -23,6 +23,7 @@ _DISK_GIB_MONTH = 0.08
 _KEY_MONTH = 1.00
 _ZONE_MONTH = 0.50
 FILES_GIB_MONTH = 0.30
+FILES_READ_GIB, FILES_WRITE_GIB = 0.03, 0.06  # elastic throughput
 BUCKET_GIB_MONTH = 0.023
 
 # Hourly price of the smallest size; larger sizes of a family cost multiples of it.
@@ -126,6 +127,7 @@ def facts(config: ClusterConfig) -> dict[str, Any]:
         "hourly": None if unknown else round(known_hourly(config), 4),
         "items": [{"what": item.what, "hourly": _rounded(item.hourly)} for item in items],
         "storedGiBMonth": {"efs": FILES_GIB_MONTH, "s3": BUCKET_GIB_MONTH},
+        "efsGiB": {"read": FILES_READ_GIB, "written": FILES_WRITE_GIB},
     }
 
 
@@ -136,11 +138,12 @@ def kept_line(region: str) -> str:
 
 def stored_line(region: str) -> str:
     """Return what the data in a shared volume costs."""
-    return f"Stored data costs about ${FILES_GIB_MONTH:.2f} per GiB-month ({_price_source(region)})"
+    return f"Files cost about {_stored()} ({_price_source(region)})"
 
 
 def _stored() -> str:
-    return f"${FILES_GIB_MONTH:.2f} (EFS) or ${BUCKET_GIB_MONTH:.3f} (S3) per GiB-month of stored data"
+    throughput = f"${FILES_READ_GIB:.2f} per GiB read from EFS and ${FILES_WRITE_GIB:.2f} per GiB written"
+    return f"${FILES_GIB_MONTH:.2f} (EFS) or ${BUCKET_GIB_MONTH:.3f} (S3) per GiB-month of stored data, {throughput}"
 
 
 def _price_source(region: str) -> str:

@@ -66,6 +66,10 @@ class Aws:
             )
         return client
 
+    def has_credentials(self) -> bool:
+        with translate_errors("credentials"):
+            return self.session().get_credentials() is not None
+
     def account(self) -> str:
         return str(self.identity()["Account"])
 
