@@ -9,6 +9,7 @@ test can ask the API what is left.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -27,6 +28,8 @@ from moto.ec2.models.vpn_gateway import VPCGatewayAttachment
 from moto.efs.models import FileSystem
 from moto.route53.models import FakeZone, route53_backends
 from moto.s3.models import FakeBucket
+
+from paddlejob.cloud.aws.session import Aws
 
 from . import moto_eks, moto_stacks
 
@@ -118,7 +121,29 @@ def fill(patch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     for kind in (FakeBucket, FileSystem):
         patch.setattr(kind, "update_from_cloudformation_json", staticmethod(_stays_as_it_is), raising=False)
     moto_stacks.obey(patch)
+    patch.setattr(Aws, "call", _with_prices(Aws.call))
     return moto_eks.made
+
+
+PRICES = {"m5.xlarge": 0.192, "g4dn.xlarge": 0.526}
+
+
+def _with_prices(plainly: Any) -> Any:
+    """moto has no price list. This one has the shape of AWS' own."""
+
+    def call(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        if service != "pricing":
+            answer: dict[str, Any] = plainly(self, service, operation, **request)
+            return answer
+        (name,) = [one["Value"] for one in request["Filters"] if one["Field"] == "instanceType"]
+        return {"PriceList": [price_list_entry(PRICES[name])] if name in PRICES else []}
+
+    return call
+
+
+def price_list_entry(hourly: float) -> str:
+    dimension = {"unit": "Hrs", "pricePerUnit": {"USD": f"{hourly:.10f}"}}
+    return json.dumps({"terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": dimension}}}}})
 
 
 def _stays_as_it_is(original_resource: Any, **_: Any) -> Any:

@@ -20,11 +20,9 @@ def kubeconfig(assets: AssetsDir = HERE, profile: Profile = None) -> None:
 
     Example: pdj aws kubeconfig
     """
-    from paddlejob.cloud.aws.cost import idle_line
 
     files, config = load(assets)
     write_kubeconfig(files, aws_of(config.region, profile), config.cluster_name)
-    typer.echo(idle_line(config))
 
 
 def write_kubeconfig(files: Assets, aws: Aws, name: str) -> None:
@@ -103,7 +101,6 @@ def policy(
     """
     from paddlejob.cloud.aws.access.boundary import boundary as boundary_of
     from paddlejob.cloud.aws.access.policy import policy as least_privilege
-    from paddlejob.cloud.aws.cost import idle_line
 
     _, config = load(assets)
     form = Output.yaml if output is Output.yaml else Output.json
@@ -112,4 +109,3 @@ def policy(
         return
     account = account_id or aws_of(config.region, profile).account()
     typer.echo(dump(least_privilege(config, account, s3_uri), form))
-    typer.echo(idle_line(config), err=True)

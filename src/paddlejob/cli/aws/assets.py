@@ -46,7 +46,6 @@ def init(
     """
     from paddlejob.cloud.aws.config.assets import Assets
     from paddlejob.cloud.aws.config.cluster import parse_config
-    from paddlejob.cloud.aws.cost import idle_line
 
     settings: dict[str, Any] = {
         "clusterName": cluster_name,
@@ -64,7 +63,6 @@ def init(
     files = Assets(assets)
     files.init(config, replace)
     typer.echo(f"Wrote {files.cluster_yaml}. Edit it, then run `pdj aws validate` and `pdj aws up`.")
-    typer.echo(idle_line(config))
 
 
 def render(
@@ -84,7 +82,6 @@ def render(
         typer.echo("Nothing to render: EKS creates the certificates of the cluster.")
         return
     from paddlejob.cloud.aws.config.assets import write
-    from paddlejob.cloud.aws.cost import idle_line
     from paddlejob.cloud.aws.stack import render as rendering
     from paddlejob.cloud.aws.stack.up import resolve_parameters
 
@@ -103,7 +100,6 @@ def render(
         typer.echo(f"`up` adds {' and '.join(rendering.FROM_DATA)}, which the data stack provides.")
     if offline:
         typer.echo(f"Assuming {values['Zone2']} as the second zone and no administrator; `up` asks AWS.")
-    typer.echo(idle_line(config))
 
 
 def validate(
@@ -120,6 +116,7 @@ def validate(
     from paddlejob.cli.files import objects_in
     from paddlejob.cloud.aws import checks, cost
     from paddlejob.cloud.aws.host_ports import node_problems
+    from paddlejob.cloud.aws.prices import node_price
 
     files, config = load(assets)
     aws = aws_of(config.region, profile)
@@ -128,11 +125,13 @@ def validate(
     raise_if_any(
         [f"{files.cluster_yaml}: {problem}" for problem in problems] + node_problems(documents, config.worker_count)
     )
+    price = None if offline else node_price(aws, config)
     if output is not Output.text:
-        typer.echo(dump({"clusterName": config.cluster_name, "valid": True, "idleCost": cost.facts(config)}, output))
+        estimate = cost.facts(config, price)
+        typer.echo(dump({"clusterName": config.cluster_name, "valid": True, "idleCost": estimate}, output))
         return
     typer.echo(
         f"{files.cluster_yaml} is valid" + (" (checked offline; run without --offline to ask AWS)" if offline else "")
     )
-    typer.echo("\n".join(cost.table(cost.idle_items(config))))
-    typer.echo(cost.idle_line(config))
+    typer.echo("\n".join(cost.table(cost.idle_items(config, price))))
+    typer.echo(cost.idle_line(config, price))

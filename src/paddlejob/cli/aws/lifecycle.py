@@ -43,6 +43,7 @@ def up(
     from paddlejob.cloud.aws import checks, cost
     from paddlejob.cloud.aws.config import instances
     from paddlejob.cloud.aws.config.assets import write
+    from paddlejob.cloud.aws.prices import node_price
     from paddlejob.cloud.aws.stack import publish
     from paddlejob.cloud.aws.stack.up import Options, inline_template
     from paddlejob.cloud.aws.stack.up import up as bring_up
@@ -51,7 +52,7 @@ def up(
     stacks = stacks_of(config, profile)
     if s3_uri:
         publish.template_location(s3_uri, config.cluster_name, "stack.yaml")  # a bad URI fails before any request
-    typer.echo(cost.idle_line(config), err=True)
+    typer.echo(cost.idle_line(config, node_price(stacks.cluster.aws, config)), err=True)
 
     aws = stacks.cluster.aws
 
@@ -80,6 +81,7 @@ def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Prof
     Example: pdj aws status -o json
     """
     from paddlejob.cloud.aws import cost
+    from paddlejob.cloud.aws.prices import node_price
     from paddlejob.cloud.aws.stack.render import as_deployed
     from paddlejob.cloud.aws.stack.status import status as look
 
@@ -90,10 +92,11 @@ def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Prof
         raise NotPossible(f"cluster {config.cluster_name} does not exist in {config.region}; run `pdj aws up`")
     found = look(stacks.cluster.aws, state, stacks.outputs())
     deployed = as_deployed(config, state.parameters)
+    price = node_price(stacks.cluster.aws, deployed)
     if output is Output.text:
-        typer.echo("\n".join([*found.lines(), cost.idle_line(deployed)]))
+        typer.echo("\n".join([*found.lines(), cost.idle_line(deployed, price)]))
     else:
-        typer.echo(dump({**found.as_dict(), "idleCost": cost.facts(deployed)}, output))
+        typer.echo(dump({**found.as_dict(), "idleCost": cost.facts(deployed, price)}, output))
 
 
 def scale(
@@ -107,6 +110,7 @@ def scale(
     """
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import idle_line
+    from paddlejob.cloud.aws.prices import node_price
     from paddlejob.cloud.aws.stack.render import as_deployed
     from paddlejob.cloud.aws.stack.up import scale as change
 
@@ -116,7 +120,8 @@ def scale(
     with interruptible(stacks):
         state, _ = change(stacks.cluster, workers, accepted=lambda: write(files.cluster_yaml, text))
     typer.echo(f"Cluster {config.cluster_name} scaled to {workers} nodes, which take a few minutes to be Ready.")
-    typer.echo(idle_line(as_deployed(config, state.parameters)))
+    deployed = as_deployed(config, state.parameters)
+    typer.echo(idle_line(deployed, node_price(stacks.cluster.aws, deployed)))
 
 
 def upgrade(

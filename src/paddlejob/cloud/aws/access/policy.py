@@ -24,6 +24,7 @@ _READ = {
     "servicequotas": "GetServiceQuota",
     "elasticfilesystem": "Describe* ListTagsForResource",
     "iam": "GetPolicy GetRole",
+    "pricing": "GetProducts",
     "route53": "ListResourceRecordSets",
 }
 _BY_CLOUDFORMATION = {
