@@ -16,8 +16,9 @@ def client(service: str) -> Any:
 
 
 def outputs() -> dict[str, str]:
-    (stack,) = client("cloudformation").describe_stacks(StackName="paddle-cluster")["Stacks"]
-    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    """The outputs of both stacks."""
+    stacks = client("cloudformation").describe_stacks()["Stacks"]
+    return {output["OutputKey"]: output["OutputValue"] for stack in stacks for output in stack["Outputs"]}
 
 
 def inventory() -> dict[str, int]:
@@ -42,8 +43,9 @@ def inventory() -> dict[str, int]:
 
 
 def stack_state(status: str) -> None:
-    """Put the stack into a status that moto itself never reaches."""
-    (stack,) = cloudformation_backends["123456789012"]["us-west-2"].stacks.values()
+    """Put the cluster's stack into a status that moto itself never reaches."""
+    stacks = cloudformation_backends["123456789012"]["us-west-2"].stacks.values()
+    (stack,) = [stack for stack in stacks if stack.name == "paddle-cluster"]
     stack.status = status
 
 

@@ -116,3 +116,24 @@ def initialised(pdj: Callable[..., str]) -> None:
         "--region=us-west-2",
         "--availability-zone=us-west-2a",
     )
+
+
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What EKS and its public parameters say of versions, which moto does not know."""
+    items, call = Aws.items, Aws.call
+
+    def offers(self: Aws, service: str, operation: str, key: str, **request: Any) -> list[Any]:
+        if operation != "describe_addon_versions":
+            return items(self, service, operation, key, **request)
+        name = f"v-{request['kubernetesVersion']}"
+        old = {"addonVersion": "v-0", "compatibilities": [{"defaultVersion": False}]}
+        return [{"addonVersions": [old, {"addonVersion": name, "compatibilities": [{"defaultVersion": True}]}]}]
+
+    def parameter(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        if operation != "get_parameter":
+            return call(self, service, operation, **request)
+        return {"Parameter": {"Value": f"{request['Name'].split('/')[5]}-20261101"}}
+
+    monkeypatch.setattr(Aws, "items", offers)
+    monkeypatch.setattr(Aws, "call", parameter)

@@ -194,5 +194,6 @@ RESOURCES: list[type[Any]] = [
     EksNodegroup,
     _plain("AWS::EKS::Addon", "AddonName"),
     _plain("AWS::EKS::AccessEntry", "PrincipalArn"),
+    _plain("AWS::EKS::PodIdentityAssociation", "ServiceAccount"),
 ]
 made = _Resource.made

@@ -9,11 +9,13 @@ test can ask the API what is left.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from moto.cloudformation import parsing
 from moto.cloudformation.exceptions import ValidationError
+from moto.core.common_models import CloudFormationModel
 from moto.ec2.models import ec2_backends
 from moto.ec2.models.elastic_ip_addresses import ElasticAddress
 from moto.ec2.models.internet_gateways import InternetGateway
@@ -26,6 +28,8 @@ from moto.ec2.models.vpn_gateway import VPCGatewayAttachment
 from moto.efs.models import FileSystem
 from moto.route53.models import FakeZone, route53_backends
 from moto.s3.models import FakeBucket
+
+from paddlejob.cloud.aws.session import Aws
 
 from . import moto_eks, moto_stacks
 
@@ -75,10 +79,40 @@ _DELETIONS = {
 }
 
 
+class BucketPolicy(CloudFormationModel):
+    """Only written down: moto does not evaluate its condition, and would deny every request."""
+
+    def __init__(self, bucket: str) -> None:
+        self.physical_resource_id = bucket
+
+    @staticmethod
+    def cloudformation_type() -> str:
+        return "AWS::S3::BucketPolicy"
+
+    @staticmethod
+    def cloudformation_name_type() -> str:
+        return ""
+
+    @classmethod
+    def create_from_cloudformation_json(
+        cls, resource_name: str, cloudformation_json: Any, *_: Any, **__: Any
+    ) -> BucketPolicy:
+        bucket = cloudformation_json["Properties"]["Bucket"]
+        moto_eks.made["AWS::S3::BucketPolicy"] = cloudformation_json["Properties"]["PolicyDocument"]
+        return cls(bucket)
+
+    @staticmethod
+    def update_from_cloudformation_json(original_resource: Any, *_: Any, **__: Any) -> Any:
+        return original_resource
+
+    def delete(self, account: str, region: str) -> None:
+        moto_eks.made.pop("AWS::S3::BucketPolicy", None)
+
+
 def fill(patch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """Add the missing parts. Returns what exists of the kinds that moto has no API for, by type and name."""
     moto_eks.made.clear()
-    kinds = {model.cloudformation_type(): model for model in moto_eks.RESOURCES}
+    kinds = {model.cloudformation_type(): model for model in (*moto_eks.RESOURCES, BucketPolicy)}
     known, names = {**parsing.get_model_map(), **kinds}, {**parsing.get_name_type_map(), **dict.fromkeys(kinds, "")}
     patch.setattr(parsing, "get_model_map", lambda: known)
     patch.setattr(parsing, "get_name_type_map", lambda: names)
@@ -87,7 +121,29 @@ def fill(patch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     for kind in (FakeBucket, FileSystem):
         patch.setattr(kind, "update_from_cloudformation_json", staticmethod(_stays_as_it_is), raising=False)
     moto_stacks.obey(patch)
+    patch.setattr(Aws, "call", _with_prices(Aws.call))
     return moto_eks.made
+
+
+PRICES = {"m5.xlarge": 0.192, "g4dn.xlarge": 0.526}
+
+
+def _with_prices(plainly: Any) -> Any:
+    """moto has no price list. This one has the shape of AWS' own."""
+
+    def call(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        if service != "pricing":
+            answer: dict[str, Any] = plainly(self, service, operation, **request)
+            return answer
+        (name,) = [one["Value"] for one in request["Filters"] if one["Field"] == "instanceType"]
+        return {"PriceList": [price_list_entry(PRICES[name])] if name in PRICES else []}
+
+    return call
+
+
+def price_list_entry(hourly: float) -> str:
+    dimension = {"unit": "Hrs", "pricePerUnit": {"USD": f"{hourly:.10f}"}}
+    return json.dumps({"terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": dimension}}}}})
 
 
 def _stays_as_it_is(original_resource: Any, **_: Any) -> Any:

@@ -1,7 +1,7 @@
 """Test-only: rules of CloudFormation that moto lacks.
 
-It knows no termination protection, no RetainResources, no deletion that fails (it loses such a stack), no
-RollbackStack, and not which updates go with rollback disabled. Rejections have the messages of AWS.
+It knows no termination protection, no deletion that fails (it loses such a stack), not which updates go with rollback
+disabled, and its change sets know nothing of parameters (moto_changes.py). Rejections have the messages of AWS.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from moto.cloudformation.models import CloudFormationBackend, Event, Stack
 from moto.cloudformation.responses import CloudFormationResponse
 from moto.core.responses import EmptyResult
 
+from . import moto_changes
 from .moto_eks import EksNodegroup
 
 _NOT_TERMINAL = (
@@ -27,7 +28,8 @@ def obey(patch: pytest.MonkeyPatch) -> None:
     """Make moto's stacks keep to the rules."""
     _deletion(patch, CloudFormationBackend.delete_stack)
     _updates(patch, CloudFormationResponse.update_stack)
-    for rule in (update_termination_protection, rollback_stack, delete_stack):
+    moto_changes.fill(patch, _same)
+    for rule in (update_termination_protection,):
         patch.setattr(CloudFormationResponse, rule.__name__, rule, raising=False)
     patch.setattr(Stack, "stack_resources", property(_what_is_there))
     patch.setattr(CloudFormationResponse, "_validate_different_update", _reject_an_update_without_change)
@@ -64,23 +66,6 @@ def _deletion_failed(stack: Stack, why: str) -> None:
     stack._add_stack_event("DELETE_FAILED", resource_status_reason=f"The following resource(s) failed: {left}")
 
 
-def delete_stack(self: CloudFormationResponse) -> EmptyResult:
-    stack = self.cloudformation_backend.get_stack(self._get_param("StackName"))
-    retained = self._get_param("RetainResources", [])
-    left = stack.resource_map._parsed_resources
-    if retained and stack.status != "DELETE_FAILED":
-        raise ValidationError(message="RetainResources may be given for a stack that is DELETE_FAILED")
-    if not set(retained) <= set(left):
-        raise ValidationError(
-            message="The specified resources to retain must be in a valid state. Do not specify resources that are "
-            "in the DELETE_COMPLETE state."
-        )
-    for name in retained:
-        del left[name]
-    self.cloudformation_backend.delete_stack(stack.stack_id)
-    return EmptyResult()
-
-
 def _updates(patch: pytest.MonkeyPatch, plainly: Any) -> None:
     def update_stack(self: CloudFormationResponse) -> Any:
         status = self.cloudformation_backend.get_stack(self._get_param("StackName")).status
@@ -93,25 +78,20 @@ def _updates(patch: pytest.MonkeyPatch, plainly: Any) -> None:
     patch.setattr(CloudFormationResponse, "update_stack", update_stack)
 
 
-def rollback_stack(self: CloudFormationResponse) -> EmptyResult:
-    """To the last complete state, which a stack of moto's always has."""
-    stack = self.cloudformation_backend.get_stack(self._get_param("StackName"))
-    stack._add_stack_event("UPDATE_ROLLBACK_IN_PROGRESS", resource_status_reason="User Initiated")
-    stack.status = "UPDATE_ROLLBACK_COMPLETE"
-    stack._add_stack_event("UPDATE_ROLLBACK_COMPLETE")
-    return EmptyResult()
-
-
 def update_termination_protection(self: CloudFormationResponse) -> EmptyResult:
     stack = self.cloudformation_backend.get_stack(self._get_param("StackName"))
     stack.enable_termination_protection = self._get_bool_param("EnableTerminationProtection")
     return EmptyResult()
 
 
+def _same(parameters: list[dict[str, Any]], template: str, stack: Stack) -> bool:
+    given = {p["ParameterKey"]: p["ParameterValue"] for p in parameters if "ParameterValue" in p}
+    return stack.template == template and all(stack.parameters.get(name) == value for name, value in given.items())
+
+
 def _reject_an_update_without_change(
     _: CloudFormationResponse, parameters: list[dict[str, Any]], template: str, stack: Stack
 ) -> None:
     """moto compares a list parameter's text with its parts, and so never sees that nothing has changed."""
-    given = {p["ParameterKey"]: p["ParameterValue"] for p in parameters if "ParameterValue" in p}
-    if stack.template == template and all(stack.parameters.get(name) == value for name, value in given.items()):
+    if _same(parameters, template, stack):
         raise ValidationError(stack.name, message="No updates are to be performed.")

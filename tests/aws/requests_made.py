@@ -16,7 +16,12 @@ import paddlejob.cloud.aws
 from .aws_state import client
 
 PACKAGE = Path(paddlejob.cloud.aws.__file__).parent
-PREFIX = {"elbv2": "elasticloadbalancing", "elb": "elasticloadbalancing", "efs": "elasticfilesystem"}
+PREFIX = {
+    "service-quotas": "servicequotas",
+    "elbv2": "elasticloadbalancing",
+    "elb": "elasticloadbalancing",
+    "efs": "elasticfilesystem",
+}
 # As IAM spells these.
 SPELLED = {"s3:ListObjectsV2": "s3:ListBucket", "s3:ListObjectVersions": "s3:ListBucketVersions"}
 SPELLED_ALSO = {"s3:DeleteObjects": ["s3:DeleteObject", "s3:DeleteObjectVersion"]}
@@ -79,7 +84,9 @@ def _arn(service: str, params: dict[str, Any]) -> str:
     find: dict[str, Callable[[], str]] = {
         "cloudformation": lambda: f"stack/{params['StackName'].split('/')[-2:][0]}/1",
         "eks": lambda: _eks(params),
+        "iam": lambda: params.get("PolicyArn", "*"),
         "kms": lambda: params.get("KeyId", "*"),
+        "ssm": lambda: f"arn:aws:ssm:us-west-2::parameter{params['Name']}",
         "s3": lambda: "/".join(filter(None, (params.get("Bucket"), params.get("Key")))),
     }
     resource = find[service]() if service in find else "*"

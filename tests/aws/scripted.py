@@ -9,12 +9,22 @@ from typing import Any
 import pytest
 from botocore.stub import ANY, Stubber
 
-from paddlejob.cloud.aws.stack.stack import Stack
+from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.stack.render import from_data
+from paddlejob.cloud.aws.stack.stack import Stack, StackState
+from paddlejob.cloud.aws.stack.up import Options, make_updatable, resolve_parameters, up_cluster
 from paddlejob.errors import NotPossible
 
 STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/paddle-cluster/1"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr": "10.0.0.0/16", "KmsKeyArn": ""}
+
+
+def up(stack: Stack, config: ClusterConfig, rollback: bool = False) -> tuple[StackState, bool]:
+    """`up` of the cluster's stack alone, with data that is there."""
+    state = make_updatable(stack, stack.find())
+    values = resolve_parameters(stack.aws, config, state) | from_data({})
+    return up_cluster(stack, state, values, Options(rollback=rollback))
 
 
 def message(run: Callable[[], Any]) -> str:
@@ -29,7 +39,7 @@ class Script:
 
     def __init__(self, stack: Stack) -> None:
         self._stubber = Stubber(stack.aws.client("cloudformation"))
-        self._others = {name: Stubber(stack.aws.client(name)) for name in ("ec2", "sts")}
+        self._others = {name: Stubber(stack.aws.client(name)) for name in ("ec2", "iam", "sts")}
         self._events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Script:
@@ -97,25 +107,45 @@ class Script:
         ]
         self._stubber.add_response("list_stack_resources", {"StackResourceSummaries": summaries})
 
-    def has_template(self, text: str) -> None:
-        self._stubber.add_response("get_template", {"TemplateBody": text})
-
     def takes(self, operation: str, **expected: Any) -> None:
         answer = {"StackId": STACK_ID} if operation in ("create_stack", "update_stack") else {}
         self._stubber.add_response(operation, answer, _any_but(operation, expected))
+
+    def previews(self, *changes: dict[str, Any], reason: str = "") -> None:
+        """A change set with these changes; with none, CloudFormation says why."""
+        self._stubber.add_response("create_change_set", {})
+        common = {"StackName": "paddle-cluster", "Status": "CREATE_COMPLETE" if changes else "FAILED"}
+        answer = {**common, "StatusReason": reason, "Changes": [{"ResourceChange": change} for change in changes]}
+        self._stubber.add_response("describe_change_set", answer)
+        self._stubber.add_response(*(("describe_change_set", answer) if changes else ("delete_change_set", {})))
+
+    def finds_no_changes(self) -> None:
+        self.previews(reason="The submitted information didn't contain changes.")
 
     def rejects(self, operation: str, code: str, reason: str) -> None:
         self._stubber.add_client_error(operation, code, reason)
 
     def knows_zones_and_caller(self) -> None:
+        self.knows_zones()
+        self.knows_the_caller()
+
+    def knows_zones(self) -> None:
         zones = [{"ZoneName": f"us-west-2{letter}", "ZoneId": f"usw2-az{letter}"} for letter in "abc"]
         self._others["ec2"].add_response("describe_availability_zones", {"AvailabilityZones": zones})
-        self.knows_the_caller()
 
     def knows_the_caller(self) -> None:
         self._others["sts"].add_response(
             "get_caller_identity", {"Arn": "arn:aws:iam::123456789012:user/me", "Account": "123456789012"}
         )
+        self.has_no_boundary()
+
+    def has_left_interface(self, name: str) -> None:
+        ec2 = self._others["ec2"]
+        ec2.add_response("describe_network_interfaces", {"NetworkInterfaces": [{"NetworkInterfaceId": name}]})
+        ec2.add_response("delete_network_interface", {}, {"NetworkInterfaceId": name})
+
+    def has_no_boundary(self) -> None:
+        self._others["iam"].add_client_error("get_policy", "NoSuchEntity")
 
 
 _SENT = {
@@ -128,7 +158,7 @@ _SENT = {
     ),
     "delete_stack": ("StackName", "ClientRequestToken"),
     "continue_update_rollback": ("StackName", "ClientRequestToken"),
-    "rollback_stack": ("StackName", "ClientRequestToken"),
+    "execute_change_set": ("StackName", "ChangeSetName", "ClientRequestToken", "DisableRollback"),
     "update_termination_protection": ("StackName", "EnableTerminationProtection"),
 }
 

@@ -39,8 +39,13 @@ def test_another_instance_type_exchanges_the_nodes_and_says_so_first(pdj: Pdj, t
     pdj("up")
     change(tmp_path, "workerInstanceType: m5.xlarge", "workerInstanceType: g4dn.xlarge")
     change(tmp_path, "workerSpot: false", "workerSpot: true")
-    output = pdj("up")
-    assert "workerInstanceType, workerSpot changed: creating new nodes, then deleting the old ones" in output
+    with pytest.raises(BadInput, match="the change replaces or removes resources; confirm it with --yes"):
+        pdj("up")
+    assert node_group()["instanceTypes"] == ["m5.xlarge"]
+    output = pdj("up", "--yes")
+    assert (
+        "Nodes                  AmiType, CapacityType, InstanceTypes (creates new nodes, then deletes the old" in output
+    )
     assert (node_group()["instanceTypes"], node_group()["capacityType"]) == (["g4dn.xlarge"], "SPOT")
     assert node_group()["amiType"] == "AL2023_x86_64_NVIDIA"
     assert "install NVIDIA's device plugin" in output
@@ -56,6 +61,34 @@ def test_up_resumes_a_creation_that_failed_even_if_it_is_asked_to_roll_back(
     change(tmp_path, "workerCount: 1", "workerCount: 2")
     assert "Cluster paddle-cluster is up.\n" in pdj("up", "--rollback")
     assert node_group()["scalingConfig"]["desiredSize"] == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("workerDiskSize: 100", "workerDiskSize: 200"), ("# keyName: NAME", "keyName: mine")],
+)
+def test_a_setting_that_makes_eks_replace_the_nodes_is_announced(pdj: Pdj, tmp_path: Path, old: str, new: str) -> None:
+    """CloudFormation keeps the node group, and EKS replaces its nodes for the new launch template."""
+    client("ec2").create_key_pair(KeyName="mine")
+    pdj("up")
+    change(tmp_path, old, new)
+    with pytest.raises(BadInput, match="confirm it with --yes"):
+        pdj("up")
+    assert "(replaces every node in turn and evicts its pods)" in pdj("up", "--yes")
+
+
+def test_at_a_terminal_every_change_is_shown_and_asked_about(
+    pdj: Pdj, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddlejob.cli.aws.lifecycle._is_terminal", lambda: True)
+    pdj("up")
+    change(tmp_path, "workerCount: 1", "workerCount: 3")
+    for answer in ("n\n", "\n", ""):
+        with pytest.raises(BadInput, match="nothing was changed"):
+            pdj("up", answers=answer)
+    assert node_group()["scalingConfig"]["desiredSize"] == 1
+    assert "Changes of paddle-cluster:\n  Modify   Nodes                  ScalingConfig\n" in pdj("up", answers="y\n")
+    assert node_group()["scalingConfig"]["desiredSize"] == 3
 
 
 def test_scaling_above_the_most_says_where_to_raise_it(pdj: Pdj) -> None:

@@ -38,21 +38,21 @@ def test_scaling_changes_one_number_and_no_comment(tmp_path: Path, configured: C
     assets.init(configured())
     before = assets.cluster_yaml.read_text().replace("workerCount: 1\n", "workerCount:   1   # few\n", 1)
     assets.cluster_yaml.write_text(before)
-    after = assets.with_worker_count(3)
+    after = assets.with_setting("workerCount", 3)
     assert after == before.replace("workerCount:   1   # few", "workerCount: 3   # few")
 
 
 def test_scaling_adds_the_number_where_there_was_none(tmp_path: Path) -> None:
     assets = Assets(tmp_path)
     assets.cluster_yaml.write_text(GOOD)
-    assert assets.with_worker_count(3) == f"{GOOD}workerCount: 3\n"
+    assert assets.with_setting("workerCount", 3) == f"{GOOD}workerCount: 3\n"
 
 
 def test_a_file_that_cannot_be_changed_by_a_program_is_left_to_the_user(tmp_path: Path) -> None:
     assets = Assets(tmp_path)
     assets.cluster_yaml.write_text("{clusterName: paddle, region: us-west-2, availabilityZones: [us-west-2a]}\n")
     with pytest.raises(BadInput, match=r"set `workerCount: 3` and run `pdj aws up`"):
-        assets.with_worker_count(3)
+        assets.with_setting("workerCount", 3)
 
 
 GOOD = "clusterName: paddle\nregion: us-west-2\navailabilityZones: [us-west-2a]\n"

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.blockers import blockers
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client, inventory, outputs, stack_state
@@ -52,30 +54,78 @@ def test_at_a_terminal_the_name_must_be_typed(pdj: Pdj, monkeypatch: pytest.Monk
     assert outputs()["FileSystemId"] in pdj("destroy", answers="paddle-cluster\n")
 
 
-def test_data_is_kept_and_can_be_used_by_the_next_cluster(pdj: Pdj, tmp_path: Path) -> None:
+def test_data_outlives_the_cluster_and_the_next_one_takes_it_up(pdj: Pdj) -> None:
     pdj("up")
     files, bucket = outputs()["FileSystemId"], outputs()["BucketName"]
     client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
     output = pdj("destroy", "--keep-data")
-    assert f"set fileSystemId: {files} in cluster.yaml" in output
-    assert (
-        "costs about $0.30 (EFS) or $0.023 (S3) per GiB-month of stored data (approximate list prices of us-west-2,"
-        in output
-    )
+    assert f"Kept: file system {files}" in output
+    assert "The next `pdj aws up` takes it up; `pdj aws destroy` deletes it." in output
+    assert "Data costs about $0.30 (EFS) or $0.023 (S3) per GiB-month" in output
     assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
     assert client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"] == []
     assert client("eks").list_clusters()["clusters"] == []
+    assert f"Kept: file system {files}" in pdj("destroy", "--keep-data"), "it is still billed, and that is said"
 
+    pdj("up")
+    assert (outputs()["FileSystemId"], outputs()["BucketName"]) == (files, bucket)
+    assert len(client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"]) == 1
+    assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
+
+
+def test_kept_data_can_be_deleted_later(pdj: Pdj) -> None:
+    before = inventory()
+    pdj("up")
+    pdj("destroy", "--keep-data")
+    with pytest.raises(BadInput, match="would be lost"):
+        pdj("destroy")
+    assert "It is no longer billed." in pdj("destroy", "--yes")
+    assert inventory() == before
+
+
+def test_a_file_system_of_the_user_is_used_and_never_deleted(pdj: Pdj, tmp_path: Path) -> None:
+    files = client("efs").create_file_system(CreationToken="mine")["FileSystemId"]
     with (tmp_path / "cluster.yaml").open("a") as file:
         file.write(f"fileSystemId: {files}\n")
     pdj("up")
     assert outputs()["FileSystemId"] == files
-    assert len(client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"]) == 1
     with pytest.raises(BadInput) as rejected:
         pdj("destroy")
     assert files not in str(rejected.value)
-    pdj("destroy", "--yes")
+    output = pdj("destroy", "--yes")
+    assert f"File system {files}, which paddlejob did not create, remains and is billed." in output
+    assert "no longer billed" not in output
     assert len(client("efs").describe_file_systems(FileSystemId=files)["FileSystems"]) == 1
+
+
+def test_another_file_system_is_not_taken_while_the_data_of_the_first_exists(pdj: Pdj, tmp_path: Path) -> None:
+    """The update would delete the first one."""
+    pdj("up")
+    pdj("destroy", "--keep-data")
+    files = client("efs").create_file_system(CreationToken="mine")["FileSystemId"]
+    with (tmp_path / "cluster.yaml").open("a") as file:
+        file.write(f"fileSystemId: {files}\n")
+    with pytest.raises(BadInput, match=f"fileSystemId: cannot change from none to {files}"):
+        pdj("up")
+
+
+def test_keys_that_s3_does_not_delete_end_the_deletion_instead_of_being_tried_for_ever(
+    pdj: Pdj, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pdj("up")
+    bucket = outputs()["BucketName"]
+    client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
+    plainly = Aws.call
+
+    def locked(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        if operation != "delete_objects":
+            return plainly(self, service, operation, **request)
+        errors = [{"Key": one["Key"], "Code": "AccessDenied", "Message": "no"} for one in request["Delete"]["Objects"]]
+        return {"Errors": errors}
+
+    monkeypatch.setattr(Aws, "call", locked)
+    with pytest.raises(NotPossible, match=r"S3 rejected the deletion of 1 objects, such as model: no \(AccessDenied\)"):
+        pdj("destroy", "--yes")
 
 
 def test_a_load_balancer_in_the_way_is_named_before_anything_is_deleted(pdj: Pdj) -> None:
@@ -124,15 +174,31 @@ def test_node_groups_and_records_that_others_made_are_named(pdj: Pdj) -> None:
     ]
 
 
-def blocked(pdj: Pdj) -> str:
+def test_an_interface_that_a_node_left_is_deleted_and_does_not_block(pdj: Pdj) -> None:
+    before = inventory()
+    blocked(pdj, "aws-K8S-i-1")
+    assert "left by a node, deleted" in pdj("destroy", "--yes")
+    assert inventory() == before
+
+
+def test_the_group_of_eks_is_named_once_the_cluster_that_it_belongs_to_is_gone(pdj: Pdj) -> None:
+    pdj("up")
+    resources = {"Vpc": outputs()["VpcId"], "Cluster": "paddle-cluster"}
+    aws = Aws("us-west-2")
+    (group,) = [line for line in blockers(aws, "paddle-cluster", {"Vpc": resources["Vpc"]}) if "eks-cluster-sg" in line]
+    assert group.endswith("(eks-cluster-sg-paddle-cluster): delete it")
+    assert not [line for line in blockers(aws, "paddle-cluster", resources) if "eks-cluster-sg" in line]
+
+
+def blocked(pdj: Pdj, description: str = "a lambda") -> str:
     """A deletion that was forced although an interface is in the way, and so has failed half way."""
     pdj("up")
-    eni = client("ec2").create_network_interface(SubnetId=private_subnet(), Description="a lambda")
+    eni = client("ec2").create_network_interface(SubnetId=private_subnet(), Description=description)
     name = str(eni["NetworkInterface"]["NetworkInterfaceId"])
     with pytest.raises(NotPossible) as failed:
         pdj("destroy", "--yes", "--force")
     assert "stack paddle-cluster is DELETE_FAILED" in str(failed.value)
-    assert f"  network interface {name} (a lambda): delete what uses it, or the interface" in str(failed.value)
+    assert f"  network interface {name} ({description}): delete what uses it, or the interface" in str(failed.value)
     return name
 
 
@@ -142,35 +208,6 @@ def test_what_a_forced_deletion_left_is_deleted_when_it_is_run_again(pdj: Pdj) -
     client("ec2").delete_network_interface(NetworkInterfaceId=interface)
     pdj("destroy", "--yes")
     assert inventory() == before
-
-
-def test_what_is_left_of_the_data_of_a_half_deleted_cluster_can_be_kept(pdj: Pdj, monkeypatch: Any) -> None:
-    """RetainResources: the only way to keep something of a stack that is DELETE_FAILED."""
-
-    def in_use(*_: object) -> None:
-        raise RuntimeError("the file system is in use")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("moto.efs.models.FileSystem.delete", in_use, raising=False)
-        interface = blocked(pdj)
-    files = client("efs").describe_file_systems()["FileSystems"][0]["FileSystemId"]
-    client("ec2").delete_network_interface(NetworkInterfaceId=interface)
-    output = pdj("destroy", "--keep-data")
-    assert f"Kept: file system {files}" in output
-    assert "bucket" not in output.split("Kept: ")[1].splitlines()[0], "it had gone before"
-    assert [one["FileSystemId"] for one in client("efs").describe_file_systems()["FileSystems"]] == [files]
-    assert client("cloudformation").describe_stacks()["Stacks"] == []
-
-
-def test_data_of_a_cluster_whose_update_failed_is_kept(pdj: Pdj) -> None:
-    pdj("up")
-    files, bucket = outputs()["FileSystemId"], outputs()["BucketName"]
-    client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
-    stack_state("UPDATE_FAILED")
-    assert "UPDATE_ROLLBACK_COMPLETE" in pdj("destroy", "--keep-data")
-    assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
-    assert client("efs").describe_file_systems(FileSystemId=files)["FileSystems"]
-    assert client("cloudformation").describe_stacks()["Stacks"] == []
 
 
 def test_a_cluster_that_never_was_complete_has_no_outputs_and_is_asked_about_and_emptied_all_the_same(
@@ -186,7 +223,9 @@ def test_a_cluster_that_never_was_complete_has_no_outputs_and_is_asked_about_and
     client("elbv2").create_load_balancer(Name="k8s-web", Subnets=[private_subnet_of_any()], Type="network")
     with pytest.raises(NotPossible, match="load balancer k8s-web"):
         pdj("destroy", "--yes")
-    pdj("destroy", "--yes", "--force", "--no-wait")
+    for balancer in client("elbv2").describe_load_balancers()["LoadBalancers"]:
+        client("elbv2").delete_load_balancer(LoadBalancerArn=balancer["LoadBalancerArn"])
+    pdj("destroy", "--yes")
     assert bucket not in [one["Name"] for one in client("s3").list_buckets()["Buckets"]]
 
 
@@ -195,8 +234,11 @@ def private_subnet_of_any() -> str:
     return str(client("ec2").describe_subnets(Filters=named)["Subnets"][0]["SubnetId"])
 
 
-def test_no_wait_returns_while_the_stack_is_being_deleted(pdj: Pdj) -> None:
+def test_no_wait_returns_while_the_stack_is_being_deleted_and_says_that_the_data_remains(pdj: Pdj) -> None:
     pdj("up")
     output = pdj("destroy", "--yes", "--no-wait")
     assert "is being deleted" in output
     assert "DELETE_" not in output
+    assert "It cannot be deleted before the cluster; run `pdj aws destroy` again afterwards." in output
+    pdj("destroy", "--yes")
+    assert client("s3").list_buckets()["Buckets"] == []

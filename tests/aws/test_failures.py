@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import UnauthorizedSSOTokenError
 from botocore.stub import Stubber
+from typer.testing import CliRunner
 
+from paddlejob.cli.aws.app import app
 from paddlejob.cloud.aws.access.tokens import token
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.errors import translate_errors
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
-from paddlejob.cloud.aws.stack.up import up
 
-from .scripted import Script, message
+from .scripted import Script, message, up
 
 Configured = Callable[..., ClusterConfig]
 START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
@@ -34,6 +36,18 @@ def test_a_profile_that_does_not_exist() -> None:
     text = message(lambda: Aws("us-west-2", profile="work").account())
     assert "work" in text
     assert "aws configure list-profiles" in text
+
+
+def test_keys_in_the_environment_win_over_a_profile_of_the_environment_as_with_the_aws_cli(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[work]\naws_access_key_id = of-the-profile\naws_secret_access_key = x\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    options = [Aws("us-west-2"), Aws("us-west-2", profile="work")]
+    assert [aws.session().get_credentials().access_key for aws in options] == ["testing", "of-the-profile"]
+    assert "AWS_PROFILE" not in CliRunner().invoke(app, ["up", "--help"]).output
 
 
 @pytest.mark.parametrize("code", ["ExpiredToken", "ExpiredTokenException", "RequestExpired"])

@@ -10,7 +10,20 @@ from typer.testing import CliRunner
 
 from paddlejob.cli.aws.app import app
 
-VERBS = ["init", "render", "validate", "up", "status", "scale", "kubeconfig", "token", "storage", "policy", "destroy"]
+VERBS = [
+    "init",
+    "render",
+    "validate",
+    "up",
+    "status",
+    "scale",
+    "upgrade",
+    "kubeconfig",
+    "token",
+    "storage",
+    "policy",
+    "destroy",
+]
 
 
 def test_the_verbs_are_those_of_the_help() -> None:

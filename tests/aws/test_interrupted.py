@@ -17,6 +17,7 @@ from .aws_state import client, outputs
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
 CONTINUES = "CloudFormation continues with paddle-cluster; run the same command again to follow it"
+DATA_CONTINUES = CONTINUES.replace("paddle-cluster", "paddle-cluster-data")
 STOPPED = "Interrupted; no CloudFormation operation is running on paddle-cluster. Run the same command again to resume."
 
 
@@ -48,6 +49,10 @@ FOLLOWING = "stack.stack.Stack._poll_with_retries"
 def test_once_the_creation_is_requested_it_continues_and_up_again_follows_it(
     interrupted: Any, pdj: Pdj, function: str
 ) -> None:
+    assert DATA_CONTINUES in interrupted(function, "up").output
+    assert client("cloudformation").describe_stacks(StackName="paddle-cluster-data")
+    assert "Cluster paddle-cluster is up.\n" in pdj("up")
+    pdj("destroy", "--keep-data")
     assert CONTINUES in interrupted(function, "up").output
     assert client("eks").list_clusters()["clusters"] == ["paddle-cluster"]
     assert "Cluster paddle-cluster is up. No changes needed." in pdj("up")
@@ -72,18 +77,20 @@ def test_while_scale_waits_the_number_is_already_written_down(interrupted: Any, 
 def test_the_deletion_continues_when_destroy_is_interrupted(interrupted: Any, pdj: Pdj) -> None:
     pdj("up")
     assert CONTINUES in interrupted(FOLLOWING, "destroy", "--yes").output
+    assert client("eks").list_clusters()["clusters"] == []
+    pdj("destroy", "--yes")
     assert "Nothing to destroy" in pdj("destroy")
 
 
-def test_the_cluster_still_exists_while_the_bucket_is_emptied(interrupted: Any, pdj: Pdj) -> None:
+def test_the_data_still_exists_while_the_bucket_is_emptied(interrupted: Any, pdj: Pdj) -> None:
     pdj("up")
     client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
     assert STOPPED in interrupted("stack.data._next_batch", "destroy", "--yes").output
-    assert client("eks").list_clusters()["clusters"] == ["paddle-cluster"]
+    assert client("s3").get_object(Bucket=outputs()["BucketName"], Key="model")
     assert "Cluster paddle-cluster deleted." in pdj("destroy", "--yes")
 
 
-def test_between_keeping_and_deleting_the_data_is_safe(interrupted: Any, pdj: Pdj) -> None:
+def test_before_the_deletion_the_data_is_safe(interrupted: Any, pdj: Pdj) -> None:
     pdj("up")
     bucket = outputs()["BucketName"]
     client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")

@@ -18,6 +18,7 @@ from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack import render
 
 from .aws_state import change, client
+from .iam import allows
 from .requests_made import FOR_EVERYONE, in_source, record
 
 Configured = Callable[..., ClusterConfig]
@@ -26,14 +27,21 @@ ACCOUNT = "123456789012"
 # Rights that a resource type asks for features that the template does not use.
 UNUSED = (
     *("s3tables:*", "s3:*Abac", "s3:*Acl", "s3:*Accelerate*", "s3:*Analytics*", "s3:*Annotation*", "s3:*CORS"),
-    *("s3:*Cors", "s3:*Inventory*", "s3:*Journal*", "s3:*Lifecycle*", "s3:*Lock*", "s3:*Logging"),
+    *("s3:*Cors", "s3:*Inventory*", "s3:*Journal*", "s3:*Lock*", "s3:*Logging"),
     *("s3:*MetadataTable*", "s3:*Metrics*", "s3:*Notification", "s3:*OwnershipControls", "s3:*Replication*"),
-    *("s3:*Tiering*", "s3:*Versioning", "s3:*Website", "s3:DeleteBucketEncryption"),
+    *("s3:*Tiering*", "s3:*Versioning", "s3:*Website", "s3:DeleteBucketEncryption", "s3:DeleteBucketLifecycle"),
     *("elasticfilesystem:*Replication*", "elasticfilesystem:*FileSystemPolicy", "elasticfilesystem:*Protection"),
     *("elasticfilesystem:DeleteTags", "elasticfilesystem:PutBackupPolicy"),
     *("elasticfilesystem:PutLifecycleConfiguration", "kms:GenerateDataKeyWithoutPlaintext", "kms:EnableKey"),
-    *("kms:DisableKey*", "kms:UpdateKeyDescription", "iam:*Group*", "iam:*User*", "iam:*Boundary"),
-    *("iam:*InstanceProfile", "iam:UpdateRoleDescription", "route53:*QueryLogging*", "route53:*Features"),
+    *(
+        "kms:DisableKey*",
+        "kms:UpdateKeyDescription",
+        "iam:*Group*",
+        "iam:*User*",
+        "iam:DeleteRolePermissionsBoundary",
+        "iam:UpdateAssumeRolePolicy",
+    ),
+    *("iam:*InstanceProfile", "iam:UpdateRole*", "route53:*QueryLogging*", "route53:*Features"),
     *("route53:DisassociateVPC*", "route53:UpdateHostedZoneComment", "ec2:*Vpn*", "ec2:*PrivateNatGatewayAddress"),
     *("ec2:*NatGatewayAddress", "ec2:*EncryptionControl", "ec2:*SubnetCidrBlock", "ec2:*Tenancy"),
     *("ec2:AcceptAddressTransfer", "ec2:ReplaceRouteTableAssociation", "ec2:UpdateSecurityGroupRuleDescriptions*"),
@@ -45,6 +53,7 @@ ELSEWHERE = {
     "ec2:DeleteNetworkInterface",
     "cloudformation:TagResource",  # the stack's own tags
     "kms:CreateGrant",  # EKS, for the key that encrypts secrets
+    "ssm:StartSession",  # aws ssm start-session
 }
 
 
@@ -57,7 +66,7 @@ def matches(action: str, patterns: Iterable[str]) -> bool:
 
 
 def asked_by_resource_types(config: ClusterConfig) -> set[str]:
-    types = set(re.findall(r"Type: (AWS::\w+::\w+)", render.template(render.parameters(config))))
+    types = set(re.findall(r"Type: (AWS::\w+::\w+)", both_templates(config)))
     assert len(types) > 15
     return {
         action
@@ -69,24 +78,25 @@ def asked_by_resource_types(config: ClusterConfig) -> set[str]:
     }
 
 
+def both_templates(config: ClusterConfig) -> str:
+    data = render.template(render.data_parameters(config), render.DATA_TEMPLATE)
+    return render.template(render.parameters(config)) + data
+
+
 def permits(document: dict[str, Any], action: str, resource: str) -> bool:
-    """Whether the user may do that directly. Statements for CloudFormation's own calls do not count."""
-    return any(
-        matches(action, statement["Action"]) and matches(resource, statement["Resource"])
-        for statement in document["Statement"]
-        if "aws:CalledVia" not in json.dumps(statement)
-    )
+    """Whether the user may do that directly, in the region of the cluster."""
+    return allows(document, action, resource, aws__RequestedRegion="us-west-2")
 
 
 def test_it_covers_what_each_resource_type_says_it_needs(configured: Configured) -> None:
-    patterns = allowed(policy(configured(), ACCOUNT))
+    patterns = allowed(policy(configured(externalDNSName="paddle"), ACCOUNT))
     assert {action for action in asked_by_resource_types(configured()) if not matches(action, patterns)} == set()
 
 
 def test_it_covers_every_request_in_the_source(configured: Configured) -> None:
-    patterns = allowed(policy(configured(), ACCOUNT, "s3://my-templates/prefix"))
+    patterns = allowed(policy(configured(externalDNSName="paddle"), ACCOUNT, "s3://my-templates/prefix"))
     needed = in_source() - {FOR_EVERYONE}
-    assert {"cloudformation:RollbackStack", "eks:DescribeClusterVersions", "s3:PutObject"} < needed
+    assert {"cloudformation:ContinueUpdateRollback", "eks:DescribeClusterVersions", "s3:PutObject"} < needed
     assert {action for action in needed if not matches(action, patterns)} == set()
 
 
@@ -113,7 +123,7 @@ def test_it_permits_every_request_of_a_whole_life_on_the_very_resource(
         pdj(*verb)
     for verb in (["storage"], ["kubeconfig"], ["policy"], ["destroy", "--keep-data"], ["up"], ["destroy", "--yes"]):
         pdj(*verb)
-    document = policy(configured(kmsKeyArn=key), ACCOUNT, "s3://my-templates/prefix")
+    document = policy(configured(kmsKeyArn=key, externalDNSName="paddle"), ACCOUNT, "s3://my-templates/prefix")
     assert {request.action for request in made} <= in_source()
     assert len(made) > 25
     rejected = {request for request in made if not permits(document, *request)}
@@ -140,8 +150,9 @@ def test_it_is_narrow(configured: Configured) -> None:
     document = policy(configured(), ACCOUNT)
     assert not [action for action in allowed(document) if action.endswith(":*") or action == "*"]
     by_name = {statement["Sid"]: statement for statement in document["Statement"]}
-    assert by_name["Stack"]["Resource"] == [f"arn:aws:cloudformation:us-west-2:{ACCOUNT}:stack/paddle-cluster/*"]
-    assert by_name["Roles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/paddle-cluster-*"]
+    arn = f"arn:aws:cloudformation:us-west-2:{ACCOUNT}:stack"
+    assert by_name["Stacks"]["Resource"] == [f"{arn}/paddle-cluster/*", f"{arn}/paddle-cluster-data/*"]
+    assert by_name["Roles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/paddle-cluster-*Role-*"]
     assert "AdministratorAccess" not in json.dumps(by_name["Managed"])
     directly = [s for s in document["Statement"] if s["Resource"] == ["*"] and "Condition" not in s]
     verbs = {action.split(":")[1] for statement in directly for action in statement["Action"]}
@@ -149,7 +160,7 @@ def test_it_is_narrow(configured: Configured) -> None:
 
 
 def test_the_managed_policies_that_may_be_attached_are_those_of_the_template(configured: Configured) -> None:
-    template = render.template(render.parameters(configured()))
+    template = both_templates(configured())
     used = set(re.findall(r"iam::aws:policy/([\w/-]+)", template))
     (managed,) = [s for s in policy(configured(), ACCOUNT)["Statement"] if s["Sid"] == "Managed"]
     assert {arn.split("policy/")[1] for arn in managed["Condition"]["ArnEquals"]["iam:PolicyARN"]} == used
@@ -157,18 +168,19 @@ def test_the_managed_policies_that_may_be_attached_are_those_of_the_template(con
 
 def test_names_that_cloudformation_makes_begin_with_the_cluster_name(configured: Configured) -> None:
     """CloudFormation cuts names that are longer than 64 characters; then the policy would not match them."""
-    template = render.template(render.parameters(configured()))
+    template = both_templates(configured())
     roles = re.findall(r"^  (\w+):\n    Type: AWS::IAM::Role$", template, re.MULTILINE)
-    assert len(roles) == 3
-    assert all(MAX_NAME_LENGTH + len(f"--{role}") + 13 <= 64 for role in roles)
-    assert MAX_NAME_LENGTH + len("-bucket-") + 12 <= 63
+    assert len(roles) == 5
+    stacks = {role: "-data" if role == "JobRole" else "" for role in roles}
+    assert all(MAX_NAME_LENGTH + len(f"{stacks[role]}-{role}-") + 12 <= 64 for role in roles)
+    assert MAX_NAME_LENGTH + len("-data-bucket-") + 12 <= 63
 
 
 @pytest.mark.parametrize("s3_uri", ["", "s3://my-templates/prefix"])
 def test_it_fits_into_one_managed_policy(configured: Configured, s3_uri: str) -> None:
     own = f"arn:aws:kms:us-west-2:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     for settings in ({}, {"kmsKeyArn": own}):
-        config = configured(clusterName="a" * MAX_NAME_LENGTH, **settings)
+        config = configured(clusterName="a" * MAX_NAME_LENGTH, externalDNSName="paddle", **settings)
         assert len(json.dumps(policy(config, ACCOUNT, s3_uri), separators=(",", ":"))) <= 6144
 
 

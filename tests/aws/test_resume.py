@@ -11,11 +11,11 @@ from botocore.exceptions import EndpointConnectionError
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
-from paddlejob.cloud.aws.stack.up import up
 
-from .scripted import Script, message
+from .scripted import Script, message, up
 
 START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
+NODES = {"Action": "Modify", "LogicalResourceId": "Nodes", "ResourceType": "AWS::EKS::Nodegroup"}
 Configured = Callable[..., ClusterConfig]
 
 
@@ -84,9 +84,10 @@ def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, conf
     with Script(stack) as aws:
         aws.stack_is("CREATE_COMPLETE")
         aws.knows_zones_and_caller()
+        aws.previews(NODES)
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(START)
-        aws.takes("update_stack", DisableRollback=False)
+        aws.takes("execute_change_set", DisableRollback=False)
         aws.stack_is("UPDATE_IN_PROGRESS")
         aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
         aws.reports(
@@ -98,17 +99,13 @@ def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, conf
     assert text.endswith("the update was rolled back; fix the cause and run the same command again")
 
 
-def test_a_second_zone_for_nodes_is_reported_as_new_nodes(
-    stack: Stack, configured: Configured, progress: list[str]
-) -> None:
+def test_a_change_that_cloudformation_rejects_is_an_error_with_its_reason(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.stack_is("CREATE_COMPLETE", NodesInEveryZone="no", InstanceType="m5.xlarge")
-        aws.knows_the_caller()
         aws.stack_is("CREATE_COMPLETE")
-        aws.reports()
-        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
-        up(stack, configured(availabilityZones=["us-west-2a", "us-west-2b"]))
-    assert progress == ["availabilityZones changed: creating new nodes, then deleting the old ones with their pods"]
+        aws.knows_zones_and_caller()
+        aws.previews(reason="Circular dependency between resources")
+        text = message(lambda: up(stack, configured()))
+    assert text == "CloudFormation rejected the change of paddle-cluster: Circular dependency between resources"
 
 
 def test_nodes_of_a_cluster_that_never_was_complete_cannot_be_exchanged_and_that_is_explained(
@@ -142,10 +139,9 @@ def test_a_session_that_expires_while_up_waits_says_how_to_resume_and_the_next_u
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(("paddle-cluster", "CREATE_COMPLETE", ""))
-        aws.knows_zones_and_caller()
-        aws.stack_is("CREATE_COMPLETE")
-        aws.reports()
-        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
+        aws.knows_zones()
+        aws.has_no_boundary()
+        aws.finds_no_changes()
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
     assert "stack paddle-cluster is CREATE_IN_PROGRESS from an earlier run: following it" in progress
@@ -160,9 +156,7 @@ def test_an_update_whose_rollback_failed_is_finished_first(stack: Stack, configu
         aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
         aws.reports(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
         aws.knows_zones_and_caller()
-        aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-        aws.reports()
-        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
+        aws.finds_no_changes()
         _, changed = up(stack, configured())
     assert not changed
 
@@ -212,9 +206,7 @@ def test_after_a_network_failure_the_next_up_resumes(
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(("Cluster", "CREATE_COMPLETE", ""), ("paddle-cluster", "CREATE_COMPLETE", ""))
         aws.knows_zones_and_caller()
-        aws.stack_is("CREATE_COMPLETE")
-        aws.reports()
-        aws.rejects("update_stack", "ValidationError", "No updates are to be performed.")
+        aws.finds_no_changes()
         state, _ = up(again, configured())
     assert state.status == "CREATE_COMPLETE"
     assert any("CREATE_COMPLETE" in line and "Cluster" in line for line in progress)

@@ -12,6 +12,7 @@ from botocore.stub import Stubber
 from paddlejob.cloud.aws.checks import online_problems
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.host_ports import node_problems
+from paddlejob.cloud.aws.quotas import quota_problems
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
 
@@ -195,4 +196,34 @@ def test_without_credentials_the_file_can_be_made_rendered_and_checked(
         monkeypatch.delenv(name)
     assert "Wrote " in pdj("render")
     assert "is valid" in pdj("validate", "--offline")
-    assert "cloudformation:CreateStack" in pdj("policy", "--account-id", "123456789012")
+    assert "cloudformation:*Stack" in pdj("policy", "--account-id", "123456789012")
+
+
+QUOTA = {"QuotaName": "Running On-Demand Standard instances", "Value": 16.0}
+
+
+@pytest.mark.parametrize(("workers", "count"), [(4, 0), (5, 1)])
+@pytest.mark.usefixtures("made")
+def test_nodes_beyond_the_quota_are_reported_before_anything_is_created(
+    configured: Callable[..., ClusterConfig], monkeypatch: pytest.MonkeyPatch, workers: int, count: int
+) -> None:
+    """moto has no quotas of EC2."""
+    plainly = Aws.call
+
+    def limited(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        if service != "service-quotas":
+            return plainly(self, service, operation, **request)
+        assert request == {"ServiceCode": "ec2", "QuotaCode": "L-1216C47A"}
+        return {"Quota": QUOTA}
+
+    monkeypatch.setattr(Aws, "call", limited)
+    found = quota_problems(Aws("us-west-2"), configured(workerCount=workers))
+    assert len(found) == count
+    expected = "workerCount: 5 x m5.xlarge need 20 vCPUs, and the quota 'Running On-Demand Standard instances' is 16;"
+    assert all(problem.startswith(expected) for problem in found)
+
+
+@pytest.mark.usefixtures("made")
+def test_a_quota_that_cannot_be_read_is_no_problem(configured: Callable[..., ClusterConfig]) -> None:
+    for name in ("m5.xlarge", "g4dn.xlarge", "p3.2xlarge", "u-6tb1.112xlarge"):
+        assert quota_problems(Aws("us-west-2"), configured(workerInstanceType=name)) == []

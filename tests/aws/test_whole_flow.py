@@ -29,7 +29,12 @@ def test_up_makes_all_that_the_document_made_by_hand(pdj: Pdj, made: Made, tmp_p
     assert set(made) == {
         "AWS::EKS::Addon/paddle-cluster/eks-pod-identity-agent",
         "AWS::EKS::Addon/paddle-cluster/aws-efs-csi-driver",
+        "AWS::EKS::Addon/paddle-cluster/coredns",
+        "AWS::EKS::Addon/paddle-cluster/kube-proxy",
+        "AWS::EKS::Addon/paddle-cluster/vpc-cni",
         "AWS::EKS::AccessEntry/paddle-cluster/arn:aws:sts::123456789012:user/moto",
+        "AWS::EKS::PodIdentityAssociation/paddle-cluster/default",
+        "AWS::S3::BucketPolicy",
     }
     (identity,) = made["AWS::EKS::Addon/paddle-cluster/aws-efs-csi-driver"]["PodIdentityAssociations"]
     role = client("iam").get_role(RoleName=identity["RoleArn"].split("/")[-1])["Role"]
@@ -120,7 +125,7 @@ def test_status_reads_as_in_the_document(pdj: Pdj, facts: Callable[..., Any]) ->
     assert lines[0].endswith(" paddle-cluster")
     assert lines[1].split() == ["Controller", "DNS", "Name:", host]
     assert any(line.startswith("Nodes:") and "1 of 1 running" in line for line in lines)
-    assert any(line.startswith("  ip-10-0-") for line in lines)
+    assert any(line.startswith("  ip-10-0-") and " i-" in line for line in lines), "the id is for `aws ssm`"
     found = facts("status")
     assert found["controllerDNSName"] == host
     assert found["nodes"][0]["state"] == "running"
@@ -143,35 +148,47 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
     with pytest.raises(NotPossible, match="has no file system yet"):
         pdj("storage")
     pdj("up")
-    output = pdj("storage")
+    output = pdj("storage", "--nfs")
     server = f"{outputs()['FileSystemId']}.efs.us-west-2.amazonaws.com"
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
     assert volume["metadata"] == {"name": "efsvol"}
     assert volume["spec"]["nfs"] == {"server": server, "path": "/"}
+    assert "noresvport" in volume["spec"]["mountOptions"], "else EFS may not reconnect after a lost connection"
     assert volume["spec"]["capacity"] == {"storage": "100Gi"}
     claim = yaml.safe_load((tmp_path / "pvc.yaml").read_text())
     assert claim["spec"]["storageClassName"] == ""
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
-    options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
+    options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport"
     assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in output
-    assert "Stored data costs about $0.30 per GiB-month" in output
+    assert "Files cost about $0.30 (EFS)" in output
+    assert "$0.03 per GiB read from EFS and $0.06 per GiB written" in output
     assert facts("storage") == {
         "fileSystem": outputs()["FileSystemId"],
         "server": server,
         "mount": f"mkdir -p efs && sudo mount -t nfs4 -o {options} {server}:/ efs",
         "files": [str(tmp_path / "pv.yaml"), str(tmp_path / "pvc.yaml")],
     }
-    pdj("storage", "--csi")
+    for option in ([], ["--csi"]):
+        pdj("storage", *option)
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
     assert volume["spec"]["csi"] == {"driver": "efs.csi.aws.com", "volumeHandle": outputs()["FileSystemId"]}
 
 
 def test_render_writes_what_up_sends(pdj: Pdj, tmp_path: Path) -> None:
-    pdj("render", "stack")
-    rendered = (tmp_path / "stack.yaml").read_text()
+    assert "`up` adds FileSystemId and JobRoleArn, which the data stack provides." in pdj("render", "stack")
+    first = [(tmp_path / name).read_text() for name in ("stack.yaml", "data-stack.yaml")]
     pdj("up")
-    sent = (tmp_path / "stack.yaml").read_text()
-    assert client("cloudformation").get_template(StackName="paddle-cluster")["TemplateBody"] == sent
-    who = 'AdministratorArn: {Type: String, Default: "'
-    assert rendered == sent.replace(f"{who}arn:aws:sts::123456789012:user/moto", who)
+    sent = [(tmp_path / name).read_text() for name in ("stack.yaml", "data-stack.yaml")]
+    names = ("paddle-cluster", "paddle-cluster-data")
+    assert [client("cloudformation").get_template(StackName=name)["TemplateBody"] for name in names] == sent
+    for name in ("FileSystemId", "JobRoleArn"):
+        sent[0] = sent[0].replace(f'"{outputs()[name]}"', '""')
+    assert first == sent
+    assert "arn:aws:sts::123456789012:user/moto" in first[0], "the administrator is asked for"
+    pdj("render")
+    assert outputs()["FileSystemId"] in (tmp_path / "stack.yaml").read_text()
     assert "EKS creates the certificates" in pdj("render", "credentials", "--generate-ca")
+
+
+def test_render_offline_guesses_and_says_so(pdj: Pdj, made: Made) -> None:
+    assert "Assuming us-west-2b as the second zone and no administrator; `up` asks AWS." in pdj("render", "--offline")

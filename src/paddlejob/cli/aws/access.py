@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, stack_of
+from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, stacks_of
+from paddlejob.errors import BadInput
 
 if TYPE_CHECKING:
     from paddlejob.cloud.aws.config.assets import Assets
@@ -19,11 +20,9 @@ def kubeconfig(assets: AssetsDir = HERE, profile: Profile = None) -> None:
 
     Example: pdj aws kubeconfig
     """
-    from paddlejob.cloud.aws.cost import idle_line
 
     files, config = load(assets)
     write_kubeconfig(files, aws_of(config.region, profile), config.cluster_name)
-    typer.echo(idle_line(config))
 
 
 def write_kubeconfig(files: Assets, aws: Aws, name: str) -> None:
@@ -56,22 +55,25 @@ def token(
 
 
 def storage(
-    csi: Annotated[bool, typer.Option("--csi", help="Mount through the EFS CSI add-on, encrypted in transit.")] = False,
+    nfs: Annotated[bool, typer.Option("--nfs", help="Mount with the node's NFS client, unencrypted.")] = False,
+    csi: Annotated[bool, typer.Option("--csi", hidden=True, help="The default.")] = False,
     output: Format = Output.text,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
     """Write pv.yaml and pvc.yaml for the shared file system of the cluster.
 
-    Example: pdj aws storage --csi
+    Example: pdj aws storage
     """
     from paddlejob.cloud.aws.access import storage as volumes
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import stored_line
 
+    if nfs and csi:
+        raise BadInput("--nfs and --csi exclude each other; omit --csi, which is the default")
     files, config = load(assets)
-    name = volumes.file_system(stack_of(config, profile).find(), config.cluster_name)
-    write(files.volume_yaml, dump(volumes.volume(name, config.region, csi), Output.yaml) + "\n")
+    name = volumes.file_system(stacks_of(config, profile).outputs(), config.cluster_name)
+    write(files.volume_yaml, dump(volumes.volume(name, config.region, nfs), Output.yaml) + "\n")
     write(files.claim_yaml, dump(volumes.claim(), Output.yaml) + "\n")
     summary = volumes.summary(name, config.region)
     if output is not Output.text:
@@ -86,18 +88,24 @@ def storage(
 def policy(
     account_id: Annotated[str, typer.Option(help="AWS account id. Default: ask AWS.")] = "",
     s3_uri: Annotated[str, typer.Option(help="The --s3-uri that you pass to `up`, if any.")] = "",
+    boundary: Annotated[bool, typer.Option("--boundary", help="Print the boundary of the cluster's roles.")] = False,
     output: Format = Output.json,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
-    """Print the least-privilege IAM policy for these commands.
+    """Print the least-privilege IAM policy for these commands, or the permissions boundary that it requires.
+
+    An administrator creates the boundary as the managed policy NAME-boundary; `up` gives it to every role.
 
     Example: pdj aws policy --account-id 123456789012
     """
+    from paddlejob.cloud.aws.access.boundary import boundary as boundary_of
     from paddlejob.cloud.aws.access.policy import policy as least_privilege
-    from paddlejob.cloud.aws.cost import idle_line
 
     _, config = load(assets)
+    form = Output.yaml if output is Output.yaml else Output.json
+    if boundary:
+        typer.echo(dump(boundary_of(config), form))
+        return
     account = account_id or aws_of(config.region, profile).account()
-    typer.echo(dump(least_privilege(config, account, s3_uri), Output.yaml if output is Output.yaml else Output.json))
-    typer.echo(idle_line(config), err=True)
+    typer.echo(dump(least_privilege(config, account, s3_uri), form))

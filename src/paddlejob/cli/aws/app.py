@@ -6,7 +6,7 @@ import typer
 
 from paddlejob.cli.aws.access import kubeconfig, policy, storage, token
 from paddlejob.cli.aws.assets import init, render, validate
-from paddlejob.cli.aws.lifecycle import destroy, scale, status, up
+from paddlejob.cli.aws.lifecycle import destroy, scale, status, up, upgrade
 
 app = typer.Typer(
     help="Create and manage a Kubernetes cluster on AWS.",
@@ -14,5 +14,5 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-for verb in (init, render, validate, up, status, scale, kubeconfig, token, storage, policy, destroy):
+for verb in (init, render, validate, up, status, scale, upgrade, kubeconfig, token, storage, policy, destroy):
     app.command()(verb)

@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from paddlejob.cli.aws.shared import HERE, AssetsDir, Format, Output, Profile, aws_of, dump, load, raise_if_any
+from paddlejob.cli.aws.shared import (
+    HERE,
+    AssetsDir,
+    Format,
+    Output,
+    Profile,
+    aws_of,
+    dump,
+    load,
+    raise_if_any,
+    stacks_of,
+)
 
 
 class Rendered(StrEnum):
@@ -19,7 +30,7 @@ def init(
     cluster_name: Annotated[str, typer.Option(help='Name of the cluster: letters, digits and "-".')],
     region: Annotated[str, typer.Option(help="AWS region, such as us-west-2.")],
     availability_zone: Annotated[list[str], typer.Option(help="Availability zone for nodes; repeatable.")],
-    external_dns_name: Annotated[str, typer.Option(help="Name of the private DNS zone.")] = "paddle",
+    external_dns_name: Annotated[str, typer.Option(help="Name of a private DNS zone. Default: no zone.")] = "",
     key_name: Annotated[str, typer.Option(help="EC2 key pair for SSH.")] = "",
     kms_key_arn: Annotated[str, typer.Option(help="KMS key for secrets. Default: create one.")] = "",
     workers: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
@@ -35,7 +46,6 @@ def init(
     """
     from paddlejob.cloud.aws.config.assets import Assets
     from paddlejob.cloud.aws.config.cluster import parse_config
-    from paddlejob.cloud.aws.cost import idle_line
 
     settings: dict[str, Any] = {
         "clusterName": cluster_name,
@@ -53,7 +63,6 @@ def init(
     files = Assets(assets)
     files.init(config, replace)
     typer.echo(f"Wrote {files.cluster_yaml}. Edit it, then run `pdj aws validate` and `pdj aws up`.")
-    typer.echo(idle_line(config))
 
 
 def render(
@@ -61,9 +70,11 @@ def render(
         Rendered, typer.Argument(help="What to render. EKS creates the credentials itself.")
     ] = Rendered.stack,
     generate_ca: Annotated[bool, typer.Option("--generate-ca", hidden=True)] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Send no requests to AWS.")] = False,
     assets: AssetsDir = HERE,
+    profile: Profile = None,
 ) -> None:
-    """Write stack.yaml, the CloudFormation template with the values of cluster.yaml. Sends no requests.
+    """Write the CloudFormation templates that `up` sends: stack.yaml and data-stack.yaml.
 
     Example: pdj aws render stack
     """
@@ -71,16 +82,24 @@ def render(
         typer.echo("Nothing to render: EKS creates the certificates of the cluster.")
         return
     from paddlejob.cloud.aws.config.assets import write
-    from paddlejob.cloud.aws.cost import idle_line
     from paddlejob.cloud.aws.stack import render as rendering
+    from paddlejob.cloud.aws.stack.up import resolve_parameters
 
     files, config = load(assets)
-    values = rendering.parameters(config)
-    write(files.stack_yaml, rendering.template(values))
-    typer.echo(f"Wrote {files.stack_yaml}.")
-    if len(config.availability_zones) == 1:
-        typer.echo(f"Assuming {values['Zone2']} as the second zone of the control plane; `up` asks AWS.")
-    typer.echo(idle_line(config))
+    stacks = stacks_of(config, profile)
+    if offline or not stacks.cluster.aws.has_credentials():
+        offline = True
+        values, data = rendering.parameters(config), {}
+    else:
+        values, data = resolve_parameters(stacks.cluster.aws, config, stacks.cluster.find()), stacks.outputs()
+    write(files.stack_yaml, rendering.template(values | rendering.from_data(data)))
+    data_values = rendering.data_parameters(config, values["BoundaryArn"])
+    write(files.data_stack_yaml, rendering.template(data_values, rendering.DATA_TEMPLATE))
+    typer.echo(f"Wrote {files.stack_yaml} and {files.data_stack_yaml}.")
+    if not data:
+        typer.echo(f"`up` adds {' and '.join(rendering.FROM_DATA)}, which the data stack provides.")
+    if offline:
+        typer.echo(f"Assuming {values['Zone2']} as the second zone and no administrator; `up` asks AWS.")
 
 
 def validate(
@@ -97,6 +116,7 @@ def validate(
     from paddlejob.cli.files import objects_in
     from paddlejob.cloud.aws import checks, cost
     from paddlejob.cloud.aws.host_ports import node_problems
+    from paddlejob.cloud.aws.prices import node_price
 
     files, config = load(assets)
     aws = aws_of(config.region, profile)
@@ -105,11 +125,13 @@ def validate(
     raise_if_any(
         [f"{files.cluster_yaml}: {problem}" for problem in problems] + node_problems(documents, config.worker_count)
     )
+    price = None if offline else node_price(aws, config)
     if output is not Output.text:
-        typer.echo(dump({"clusterName": config.cluster_name, "valid": True, "idleCost": cost.facts(config)}, output))
+        estimate = cost.facts(config, price)
+        typer.echo(dump({"clusterName": config.cluster_name, "valid": True, "idleCost": estimate}, output))
         return
     typer.echo(
         f"{files.cluster_yaml} is valid" + (" (checked offline; run without --offline to ask AWS)" if offline else "")
     )
-    typer.echo("\n".join(cost.table(cost.idle_items(config))))
-    typer.echo(cost.idle_line(config))
+    typer.echo("\n".join(cost.table(cost.idle_items(config, price))))
+    typer.echo(cost.idle_line(config, price))

@@ -18,12 +18,13 @@ from paddlejob.cli.aws.shared import (
     interruptible,
     load,
     raise_if_any,
-    stack_of,
+    stacks_of,
 )
 from paddlejob.errors import BadInput, NotPossible
 
 if TYPE_CHECKING:
-    from paddlejob.cloud.aws.stack.destroy import Preflight
+    from paddlejob.cloud.aws.config.cluster import ClusterConfig
+    from paddlejob.cloud.aws.stack.changes import Change, Confirm
 
 
 def up(
@@ -31,6 +32,7 @@ def up(
     rollback: Annotated[
         bool, typer.Option("--rollback", help="Delete everything again if the creation fails.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     assets: AssetsDir = HERE,
     profile: Profile = None,
 ) -> None:
@@ -41,25 +43,32 @@ def up(
     from paddlejob.cloud.aws import checks, cost
     from paddlejob.cloud.aws.config import instances
     from paddlejob.cloud.aws.config.assets import write
+    from paddlejob.cloud.aws.prices import node_price
     from paddlejob.cloud.aws.stack import publish
-    from paddlejob.cloud.aws.stack.up import inline_template
+    from paddlejob.cloud.aws.stack.up import Options, inline_template
     from paddlejob.cloud.aws.stack.up import up as bring_up
 
     files, config = load(assets)
-    stack = stack_of(config, profile)
+    stacks = stacks_of(config, profile)
     if s3_uri:
-        publish.template_location(s3_uri, config.cluster_name)  # a bad URI fails before any request
-    typer.echo(cost.idle_line(config), err=True)
+        publish.template_location(s3_uri, config.cluster_name, "stack.yaml")  # a bad URI fails before any request
+    typer.echo(cost.idle_line(config, node_price(stacks.cluster.aws, config)), err=True)
 
-    def send(template: str) -> dict[str, str]:
-        write(files.stack_yaml, template)
-        return publish.to_s3(stack.aws, s3_uri, config.cluster_name, template) if s3_uri else inline_template(template)
+    aws = stacks.cluster.aws
 
-    with interruptible(stack):
-        raise_if_any([f"{files.cluster_yaml}: {problem}" for problem in checks.problems(stack.aws, config)])
-        _, changed = bring_up(stack, config, send, rollback)
+    def send(file: str, template: str) -> dict[str, str]:
+        write(files.directory / file, template)
+        return (
+            publish.to_s3(aws, s3_uri, config.cluster_name, file, template)
+            if s3_uri
+            else inline_template(file, template)
+        )
+
+    with interruptible(stacks):
+        raise_if_any([f"{files.cluster_yaml}: {problem}" for problem in checks.problems(aws, config)])
+        _, changed = bring_up(stacks, config, Options(send, confirmation(yes), rollback))
     typer.echo(f"Cluster {config.cluster_name} is up." + ("" if changed else " No changes needed."))
-    write_kubeconfig(files, stack.aws, config.cluster_name)
+    write_kubeconfig(files, aws, config.cluster_name)
     if instances.has_gpu(config.worker_instance_type):
         typer.echo(
             "To use nvidia.com/gpu in jobs, install NVIDIA's device plugin on the cluster; see docs/tutorial/aws.md."
@@ -72,20 +81,22 @@ def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Prof
     Example: pdj aws status -o json
     """
     from paddlejob.cloud.aws import cost
+    from paddlejob.cloud.aws.prices import node_price
     from paddlejob.cloud.aws.stack.render import as_deployed
     from paddlejob.cloud.aws.stack.status import status as look
 
     _, config = load(assets)
-    stack = stack_of(config, profile)
-    state = stack.find()
+    stacks = stacks_of(config, profile)
+    state = stacks.cluster.find()
     if state is None:
         raise NotPossible(f"cluster {config.cluster_name} does not exist in {config.region}; run `pdj aws up`")
-    found = look(stack.aws, state)
+    found = look(stacks.cluster.aws, state, stacks.outputs())
     deployed = as_deployed(config, state.parameters)
+    price = node_price(stacks.cluster.aws, deployed)
     if output is Output.text:
-        typer.echo("\n".join([*found.lines(), cost.idle_line(deployed)]))
+        typer.echo("\n".join([*found.lines(), cost.idle_line(deployed, price)]))
     else:
-        typer.echo(dump({**found.as_dict(), "idleCost": cost.facts(deployed)}, output))
+        typer.echo(dump({**found.as_dict(), "idleCost": cost.facts(deployed, price)}, output))
 
 
 def scale(
@@ -99,16 +110,47 @@ def scale(
     """
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import idle_line
+    from paddlejob.cloud.aws.prices import node_price
     from paddlejob.cloud.aws.stack.render import as_deployed
     from paddlejob.cloud.aws.stack.up import scale as change
 
     files, config = load(assets)
-    text = files.with_worker_count(workers)
-    stack = stack_of(config, profile)
-    with interruptible(stack):
-        state, _ = change(stack, workers, accepted=lambda: write(files.cluster_yaml, text))
-    typer.echo(f"Cluster {config.cluster_name} scaled to {workers} nodes.")
-    typer.echo(idle_line(as_deployed(config, state.parameters)))
+    text = files.with_setting("workerCount", workers)
+    stacks = stacks_of(config, profile)
+    with interruptible(stacks):
+        state, _ = change(stacks.cluster, workers, accepted=lambda: write(files.cluster_yaml, text))
+    typer.echo(f"Cluster {config.cluster_name} scaled to {workers} nodes, which take a few minutes to be Ready.")
+    deployed = as_deployed(config, state.parameters)
+    typer.echo(idle_line(deployed, node_price(stacks.cluster.aws, deployed)))
+
+
+def upgrade(
+    to: Annotated[str, typer.Option(help="Kubernetes version. Default: the current one.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    assets: AssetsDir = HERE,
+    profile: Profile = None,
+) -> None:
+    """Upgrade the control plane, the add-ons and the image of the nodes. Replaces the nodes in turn.
+
+    Example: pdj aws upgrade --to 1.36
+    """
+    from paddlejob.cloud.aws.config.assets import write
+    from paddlejob.cloud.aws.config.cluster import VERSION
+    from paddlejob.cloud.aws.stack.upgrade import upgrade as change
+
+    files, config = load(assets)
+    text = files.with_setting("kubernetesVersion", to) if to else ""
+    if to and not VERSION.fullmatch(to):
+        raise BadInput(f"--to: {to!r} is not a Kubernetes version; use one such as 1.36")
+    stacks = stacks_of(config, profile)
+
+    def accepted(version: str) -> None:
+        if version:
+            write(files.cluster_yaml, text)
+
+    with interruptible(stacks):
+        _, version, changed = change(stacks.cluster, to, confirmation(yes), accepted)
+    typer.echo(f"Cluster {config.cluster_name} runs Kubernetes {version}." + ("" if changed else " No changes needed."))
 
 
 def destroy(
@@ -126,28 +168,59 @@ def destroy(
     from paddlejob.cloud.aws.stack import destroy as removal
 
     _, config = load(assets)
-    stack = stack_of(config, profile)
-    with interruptible(stack):
-        found = removal.preflight(stack)
-        if found is None:
+    stacks = stacks_of(config, profile)
+    with interruptible(stacks):
+        found = removal.preflight(stacks)
+        if found.cluster is None and (keep_data or found.data is None):
             typer.echo(f"Nothing to destroy: cluster {config.cluster_name} does not exist in {config.region}.")
+            typer.echo("\n".join(_still_billed(found.stored_data, config, keep_data)), nl=bool(found.stored_data))
             return
         if found.blockers and not force:
             _raise_blocked(found.blockers)
-        if found.stored_data and not (keep_data or yes or found.deletion_started):
+        if found.stored_data and not (keep_data or yes or found.data_deletion_started):
             _confirm_data_loss(config.cluster_name, found.stored_data)
-        kept = removal.destroy(stack, found.state, keep_data, wait=not no_wait)
+        kept = removal.destroy(stacks, found, keep_data, wait=not no_wait)
     typer.echo(f"Cluster {config.cluster_name} " + ("is being deleted." if no_wait else "deleted."))
-    typer.echo("\n".join(_remaining_cost(found, kept, config.region, no_wait)))
+    lines = ["It is billed until it is deleted; `pdj aws status` shows the progress."] if no_wait else []
+    lines += _still_billed(found.stored_data if kept else [], config, keep_data)
+    typer.echo("\n".join(lines or ["It is no longer billed."]))
 
 
-def _remaining_cost(found: Preflight, kept: bool, region: str, no_wait: bool) -> list[str]:
+def _still_billed(stored_data: list[str], config: ClusterConfig, keep_data: bool) -> list[str]:
+    """Say which data remains, what it costs, and how it is reused or deleted."""
     from paddlejob.cloud.aws.cost import kept_line
 
-    lines = ["It is billed until it is deleted; `pdj aws status` shows the progress."] if no_wait else []
-    if kept and found.stored_data:
-        return [*lines, "Kept: " + ", ".join(found.stored_data), kept_line(found.file_system, region)]
-    return lines or ["It is no longer billed."]
+    lines = []
+    if config.file_system_id:
+        lines.append(f"File system {config.file_system_id}, which paddlejob did not create, remains and is billed.")
+    if stored_data:
+        again = "The next `pdj aws up` takes it up; `pdj aws destroy` deletes it."
+        later = "It cannot be deleted before the cluster; run `pdj aws destroy` again afterwards."
+        lines += ["Kept: " + ", ".join(stored_data), again if keep_data else later, kept_line(config.region)]
+    return lines
+
+
+def confirmation(yes: bool) -> Confirm:
+    """Show a change and ask for confirmation. Without a terminal, only what disrupts something needs --yes."""
+
+    def confirm(stack: str, changes: list[Change]) -> None:
+        typer.echo("\n".join([f"Changes of {stack}:", *(change.line() for change in changes)]), err=True)
+        disruptive = any(change.disruptive for change in changes)
+        if yes or not (disruptive or _is_terminal()):
+            return
+        if not _is_terminal():
+            raise BadInput("the change replaces or removes resources; confirm it with --yes")
+        if not _agreed():
+            raise BadInput("nothing was changed")
+
+    return confirm
+
+
+def _agreed() -> bool:
+    try:
+        return typer.confirm("Continue?", default=False, err=True)
+    except typer.Abort:  # Ctrl-C or end of input
+        return False
 
 
 def _raise_blocked(blockers: list[str]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paddlejob.cloud.aws.config.assets import Assets
     from paddlejob.cloud.aws.config.cluster import ClusterConfig
     from paddlejob.cloud.aws.session import Aws
-    from paddlejob.cloud.aws.stack.stack import Stack
+    from paddlejob.cloud.aws.stack.stack import Stacks
 
 
 class Output(StrEnum):
@@ -27,7 +27,8 @@ class Output(StrEnum):
 
 
 AssetsDir = Annotated[Path, typer.Option("--assets", help="Directory with cluster.yaml.")]
-Profile = Annotated[str | None, typer.Option(help="AWS profile to use.", envvar="AWS_PROFILE")]
+# Without envvar=AWS_PROFILE: botocore reads it itself and, as the AWS CLI does, prefers keys in the environment to it.
+Profile = Annotated[str | None, typer.Option(help="AWS profile to use.")]
 Format = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 HERE = Path()
 
@@ -45,10 +46,10 @@ def aws_of(region: str, profile: str | None) -> Aws:
     return Aws(region, profile)
 
 
-def stack_of(config: ClusterConfig, profile: str | None) -> Stack:
-    from paddlejob.cloud.aws.stack.stack import Stack
+def stacks_of(config: ClusterConfig, profile: str | None) -> Stacks:
+    from paddlejob.cloud.aws.stack.stack import Stacks
 
-    return Stack(aws_of(config.region, profile), config.cluster_name, say=lambda line: typer.echo(line, err=True))
+    return Stacks.of(aws_of(config.region, profile), config.cluster_name, say=lambda line: typer.echo(line, err=True))
 
 
 def raise_if_any(problems: list[str]) -> None:
@@ -65,16 +66,17 @@ def dump(value: Any, output: Output) -> str:
 
 
 @contextmanager
-def interruptible(stack: Stack) -> Iterator[None]:
+def interruptible(stacks: Stacks) -> Iterator[None]:
     """On Ctrl-C, say whether CloudFormation continues, and exit with 130."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\n{_describe_interruption(stack)}", err=True)
+        typer.echo(f"\n{_describe_interruption(stacks)}", err=True)
         raise typer.Exit(130) from None
 
 
-def _describe_interruption(stack: Stack) -> str:
-    if stack.operation_running:
-        return f"CloudFormation continues with {stack.name}; run the same command again to follow it"
-    return f"Interrupted; no CloudFormation operation is running on {stack.name}. Run the same command again to resume."
+def _describe_interruption(stacks: Stacks) -> str:
+    if stacks.running:
+        return f"CloudFormation continues with {stacks.running.name}; run the same command again to follow it"
+    name = stacks.cluster.name
+    return f"Interrupted; no CloudFormation operation is running on {name}. Run the same command again to resume."

@@ -8,6 +8,7 @@ from typing import Any
 from paddlejob.cloud.aws.access.kubeconfig import find_cluster
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.quotas import quota_problems
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import OWNER_TAG
 from paddlejob.cloud.aws.zones import WITHOUT_CONTROL_PLANE, zones_of
@@ -30,6 +31,7 @@ def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
         *_unsupported_version(aws, config),
         *_missing_zones(aws, config),
         *_not_offered(aws, config),
+        *quota_problems(aws, config),
         *_missing_key_pair(aws, config),
         *_unusable_kms_key(aws, config),
         *_missing_file_system(aws, config),

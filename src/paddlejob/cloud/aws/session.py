@@ -20,6 +20,7 @@ class Aws:
     profile: str | None = None
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
     _session: Any = field(default=None, repr=False)
+    _identity: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def session(self) -> Any:
         if self._session is None:
@@ -65,12 +66,22 @@ class Aws:
             )
         return client
 
+    def has_credentials(self) -> bool:
+        with translate_errors("credentials"):
+            return self.session().get_credentials() is not None
+
     def account(self) -> str:
-        return str(self.call("sts", "get_caller_identity")["Account"])
+        return str(self.identity()["Account"])
+
+    def identity(self) -> dict[str, Any]:
+        """Return who sends the requests."""
+        if not self._identity:
+            self._identity = self.call("sts", "get_caller_identity")
+        return self._identity
 
     def caller_arn(self) -> str:
         """Return the ARN of the calling IAM user or role, in the form that an EKS access entry needs."""
-        identity = str(self.call("sts", "get_caller_identity")["Arn"])
+        identity = str(self.identity()["Arn"])
         kind, _, name = identity.rpartition(":")[2].partition("/")
         if kind == "assumed-role":
             return self._role_arn(identity, name.split("/")[0])

@@ -1,69 +1,61 @@
 """The least-privilege IAM policy for one cluster. Pure.
 
-The user may change only the stack, its roles, its EKS cluster and its bucket, all by name. Resources whose names AWS
-chooses (network, file system, key, DNS zone) may be changed only by CloudFormation on the user's behalf.
+The user may change the two stacks, their roles, the EKS cluster and the bucket, all by name. Resources whose names AWS
+chooses (network, file system, key, DNS zone) may be changed through CloudFormation only. That is a guard against
+mistakes and not a border, since the user supplies the template. The border is `boundary`: a role that the user creates
+or changes must have it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from paddlejob.cloud.aws.access.boundary import actions, boundary_arn, partition
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.stack.publish import template_location
 
 Statement = dict[str, Any]
 
-_STACK = (
-    "CreateStack UpdateStack DeleteStack DescribeStacks DescribeStackEvents ListStackResources GetTemplate "
-    "UpdateTerminationProtection ContinueUpdateRollback RollbackStack TagResource"
-)
+_STACK = "*Stack Describe* *ChangeSet ListStackResources UpdateTerminationProtection ContinueUpdateRollback TagResource"
 _READ = {
     "ec2": "Describe*",
     "elasticloadbalancing": "DescribeLoadBalancers",
-    "eks": "DescribeClusterVersions",
+    "eks": "DescribeClusterVersions DescribeAddonVersions",
+    "servicequotas": "GetServiceQuota",
     "elasticfilesystem": "Describe* ListTagsForResource",
-    "route53": "Get* List*",
-    "iam": "GetRole",
+    "iam": "GetPolicy GetRole",
+    "pricing": "GetProducts",
+    "route53": "ListResourceRecordSets",
 }
 _BY_CLOUDFORMATION = {
+    # With wildcards, since a managed policy has at most 6144 characters.
     "ec2": (
-        "AllocateAddress AssociateAddress DisassociateAddress ReleaseAddress AssociateRouteTable "
-        "DisassociateRouteTable AttachInternetGateway DetachInternetGateway AuthorizeSecurityGroupEgress "
-        "AuthorizeSecurityGroupIngress RevokeSecurityGroupEgress RevokeSecurityGroupIngress "
-        "CreateInternetGateway DeleteInternetGateway CreateLaunchTemplate CreateLaunchTemplateVersion "
-        "DeleteLaunchTemplate CreateNatGateway DeleteNatGateway CreateRoute DeleteRoute ReplaceRoute "
-        "CreateRouteTable DeleteRouteTable CreateSecurityGroup DeleteSecurityGroup CreateSubnet DeleteSubnet "
-        "ModifySubnetAttribute CreateTags DeleteTags CreateVpc DeleteVpc ModifyVpcAttribute RunInstances "
-        "CreateVpcEndpoint DeleteVpcEndpoints ModifyVpcEndpoint "
+        "*Address *RouteTable *Route *InternetGateway *SecurityGroup *SecurityGroup*gress *NatGateway *Subnet "
+        "*SubnetAttribute *Vpc *VpcAttribute *VpcEndpoint* *LaunchTemplate* *Tags RunInstances "
         # EFS creates and deletes the interface of a mount target with the caller's permissions.
         "CreateNetworkInterface DeleteNetworkInterface"
     ),
-    "elasticfilesystem": (
-        "CreateFileSystem CreateMountTarget DeleteFileSystem DeleteMountTarget ModifyMountTargetSecurityGroups "
-        "UpdateFileSystem TagResource UntagResource"
-    ),
+    "elasticfilesystem": ("*FileSystem *MountTarget ModifyMountTargetSecurityGroups TagResource UntagResource"),
     "kms": (
         "CreateKey CreateGrant DescribeKey EnableKeyRotation PutKeyPolicy ScheduleKeyDeletion TagResource "
         "UntagResource Get* ListResourceTags"
     ),
-    "route53": (
-        "CreateHostedZone DeleteHostedZone AssociateVPCWithHostedZone ChangeResourceRecordSets ChangeTagsForResource"
-    ),
 }
+_ZONE = "*HostedZone ChangeResourceRecordSets ChangeTagsForResource Get* List*"
 _CLUSTER = (
-    "CreateCluster DeleteCluster DescribeCluster UpdateClusterConfig UpdateClusterVersion DescribeUpdate ListUpdates "
-    "CreateNodegroup DeleteNodegroup DescribeNodegroup UpdateNodegroup* ListNodegroups ListFargateProfiles "
-    "CreateAddon DeleteAddon DescribeAddon UpdateAddon *PodIdentityAssociation "
-    "CreateAccessEntry DeleteAccessEntry DescribeAccessEntry UpdateAccessEntry ListAssociatedAccessPolicies "
-    "AssociateAccessPolicy DisassociateAccessPolicy TagResource UntagResource"
+    "DeleteCluster DescribeCluster UpdateClusterConfig UpdateClusterVersion DescribeUpdate ListUpdates "
+    "*Nodegroup *NodegroupConfig *NodegroupVersion ListNodegroups ListFargateProfiles *Addon *PodIdentityAssociation "
+    "*AccessEntry ListAssociatedAccessPolicies *AccessPolicy TagResource UntagResource"
 )
 _ROLES = (
-    "CreateRole DeleteRole TagRole UntagRole UpdateRole UpdateAssumeRolePolicy "
-    "ListRolePolicies ListAttachedRolePolicies GetRolePolicy"
+    "DeleteRole DeleteRolePolicy DetachRolePolicy TagRole UntagRole ListRolePolicies ListAttachedRolePolicies "
+    "GetRolePolicy"
 )
+# Without UpdateAssumeRolePolicy: it takes no condition on the boundary, and could open a role that has none.
+_BOUNDED_ROLES = "CreateRole PutRolePolicy PutRolePermissionsBoundary"
 _BUCKET = (
-    "CreateBucket DeleteBucket ListBucket ListBucketVersions Get* PutBucketTagging PutBucketPublicAccessBlock "
-    "PutEncryptionConfiguration DeleteObject DeleteObjectVersion ListTagsForResource TagResource UntagResource"
+    "CreateBucket DeleteBucket ListBucket ListBucketVersions Get* PutBucket* PutEncryptionConfiguration "
+    "DeleteBucketPolicy PutLifecycleConfiguration DeleteObject DeleteObjectVersion *agResource ListTagsForResource"
 )
 _MANAGED = (
     "AmazonEKSClusterPolicy",
@@ -81,38 +73,54 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     name, region = config.cluster_name, config.region
     aws = f"arn:{partition(region)}"
     role = f"{aws}:iam::{account}:role"
+    roles = f"{role}/{name}-*Role-*"
     here = f"{region}:{account}"
+    bounded = {"StringEquals": {"iam:PermissionsBoundary": boundary_arn(config, account)}}
+    in_region = {"StringEquals": {"aws:RequestedRegion": region}}
+    stacks = [f"{aws}:cloudformation:{here}:stack/{stack}/*" for stack in (name, f"{name}-data")]
     statements = [
-        _allow("Stack", {"cloudformation": _STACK}, f"{aws}:cloudformation:{here}:stack/{name}/*"),
+        _allow("Stacks", {"cloudformation": _STACK}, *stacks),
         _allow("Look", _READ, "*"),
-        _allow("ByCloudFormation", _made_by_cloudformation(config), "*", when=_called_via("cloudformation")),
-        _allow("Cluster", {"eks": _CLUSTER}, *(f"{aws}:eks:{here}:{what}" for what in _eks(name))),
-        _allow("Roles", {"iam": _ROLES}, f"{role}/{name}-*"),
-        _allow("Managed", {"iam": "AttachRolePolicy DetachRolePolicy"}, f"{role}/{name}-*", when=_only_managed(aws)),
-        _allow("DataPolicy", {"iam": "PutRolePolicy DeleteRolePolicy"}, f"{role}/{name}-NodeRole-*"),
-        _allow("PassRoles", {"iam": "PassRole"}, f"{role}/{name}-*", when=_passed_to(region)),
+        _allow("Resources", _made_by_cloudformation(config), "*", when=in_region | _called_via("cloudformation")),
+        _allow("NewCluster", {"eks": "CreateCluster"}, "*", when=in_region),
+        _allow("Cluster", {"eks": _CLUSTER}, f"{aws}:eks:{here}:cluster/{name}", f"{aws}:eks:{here}:*/{name}/*"),
+        _allow("Roles", {"iam": _ROLES}, roles),
+        _allow("BoundedRoles", {"iam": _BOUNDED_ROLES}, roles, when=bounded),
+        _allow("Managed", {"iam": "AttachRolePolicy"}, roles, when=bounded | _only_managed(aws)),
+        _allow("PassRoles", {"iam": "PassRole"}, roles, when=_passed_to(region)),
         _allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, f"{role}/aws-service-role/*", when=_linked()),
-        _allow("Bucket", {"s3": _BUCKET}, f"{aws}:s3:::{name.lower()}-*"),
+        _allow("Bucket", {"s3": _BUCKET}, f"{aws}:s3:::{name.lower()}-data-*"),
+        *_node_access(f"{aws}:ec2:{here}", f"{aws}:ssm:{here}", name),
     ]
+    if config.external_dns_name:
+        statements.append(_allow("Zone", {"route53": _ZONE}, "*", when=_called_via("cloudformation")))
     if config.kms_key_arn:
         statements.append(_allow("OwnKey", {"kms": "DescribeKey CreateGrant"}, config.kms_key_arn))
     if s3_uri:
-        template = f"{aws}:s3:::{'/'.join(template_location(s3_uri, name))}"
-        statements.append(_allow("Template", {"s3": "PutObject GetObject"}, template))
+        templates = f"{aws}:s3:::{'/'.join(template_location(s3_uri, name, '*'))}"
+        statements.append(_allow("Templates", {"s3": "PutObject GetObject"}, templates))
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def partition(region: str) -> str:
-    if region.startswith("cn-"):
-        return "aws-cn"
-    return "aws-us-gov" if region.startswith("us-gov-") else "aws"
+def _node_access(ec2: str, ssm: str, name: str) -> list[Statement]:
+    """Sessions on the nodes, and deletion of network interfaces that the network plugin left."""
+    of_cluster = {"StringEquals": {"ssm:resourceTag/eks:cluster-name": name}}
+    left = {"StringEquals": {"aws:ResourceTag/cluster.k8s.amazonaws.com/name": name}}
+    images = f"{ssm.rpartition(':')[0]}::parameter/aws/service/eks/optimized-ami/*"
+    shell = f"{ssm}:document/SSM-SessionManagerRunShell"
+    return [
+        _allow("Session", {"ssm": "StartSession"}, f"{ec2}:instance/*", when=of_cluster),
+        _allow("Shell", {"ssm": "StartSession"}, shell),
+        _allow("Images", {"ssm": "GetParameter"}, images),
+        _allow("LeftInterfaces", {"ec2": "DeleteNetworkInterface"}, f"{ec2}:network-interface/*", when=left),
+    ]
 
 
-def _allow(sid: str, actions: dict[str, str], *resources: str, when: Statement | None = None) -> Statement:
+def _allow(sid: str, of_services: dict[str, str], *resources: str, when: Statement | None = None) -> Statement:
     statement: Statement = {
         "Sid": sid,
         "Effect": "Allow",
-        "Action": [f"{service}:{action}" for service, names in actions.items() for action in names.split()],
+        "Action": actions(of_services),
         "Resource": list(resources),
     }
     return {**statement, "Condition": when} if when else statement
@@ -123,11 +131,6 @@ def _made_by_cloudformation(config: ClusterConfig) -> dict[str, str]:
     return {
         service: names for service, names in _BY_CLOUDFORMATION.items() if service != "kms" or not config.kms_key_arn
     }
-
-
-def _eks(name: str) -> list[str]:
-    kinds = ("nodegroup", "addon", "access-entry", "podidentityassociation")
-    return [f"cluster/{name}", *(f"{kind}/{name}/*" for kind in kinds)]
 
 
 def _called_via(service: str) -> Statement:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from paddlejob.cloud.aws.stack.stack import StackState
 from paddlejob.errors import NotPossible
 
 NAME = "efsvol"
-MOUNT_OPTIONS = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2"
+MOUNT_OPTIONS = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport"
 
 
-def file_system(state: StackState | None, name: str) -> str:
-    if state is None or "FileSystemId" not in state.outputs:
+def file_system(outputs: Mapping[str, str], name: str) -> str:
+    if "FileSystemId" not in outputs:
         raise NotPossible(f"cluster {name} has no file system yet; run `pdj aws up`")
-    return state.outputs["FileSystemId"]
+    return outputs["FileSystemId"]
 
 
 def dns_name(file_system_id: str, region: str) -> str:
@@ -22,14 +22,12 @@ def dns_name(file_system_id: str, region: str) -> str:
     return f"{file_system_id}.efs.{region}.{suffix}"
 
 
-def volume(file_system_id: str, region: str, csi: bool = False) -> dict[str, Any]:
-    """With `csi` the EFS add-on mounts the volume, encrypted in transit; otherwise the node's NFS client does."""
-    source: dict[str, Any] = {"nfs": {"server": dns_name(file_system_id, region), "path": "/"}}
-    if csi:
-        source = {
-            "persistentVolumeReclaimPolicy": "Retain",
-            "csi": {"driver": "efs.csi.aws.com", "volumeHandle": file_system_id},
-        }
+def volume(file_system_id: str, region: str, nfs: bool = False) -> dict[str, Any]:
+    """The EFS add-on mounts the volume, encrypted in transit; with `nfs` the node's NFS client does, unencrypted."""
+    source: dict[str, Any] = {"csi": {"driver": "efs.csi.aws.com", "volumeHandle": file_system_id}}
+    if nfs:
+        server = {"server": dns_name(file_system_id, region), "path": "/"}
+        source = {"mountOptions": MOUNT_OPTIONS.split(","), "nfs": server}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -38,6 +36,7 @@ def volume(file_system_id: str, region: str, csi: bool = False) -> dict[str, Any
             "capacity": {"storage": "100Gi"},
             "accessModes": ["ReadWriteMany"],
             "storageClassName": "",
+            "persistentVolumeReclaimPolicy": "Retain",
             **source,
         },
     }

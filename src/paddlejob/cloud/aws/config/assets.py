@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ _CLUSTER_YAML = """\
 # A cluster on AWS. Edit this file, then run `pdj aws up` in this directory.
 # `pdj aws validate` checks it. Nothing is billed before `up`.
 clusterName: {name}
-# Inside the VPC, the Kubernetes API is api.{dns}.
-externalDNSName: {dns}
+# A private DNS zone of this name, in which the Kubernetes API is api.NAME. Without a name, there is no zone.
+{dns}
 region: {region}
 # Nodes run in these zones. EKS needs two zones for the control plane; with one listed, the second is chosen for you.
 availabilityZones: [{zones}]
@@ -40,7 +41,7 @@ workerDiskSize: 100    # GiB
 apiAccessCIDRs: [0.0.0.0/0]
 vpcCIDR: 10.0.0.0/16
 # kubernetesVersion: "1.36"    # default: the EKS default
-# fileSystemId: fs-...         # an EFS kept by `destroy --keep-data`; default: create one
+# fileSystemId: fs-...         # an EFS of yours; default: create one, or take up the one that was kept
 # administratorArn: arn:aws:iam::ACCOUNT:role/NAME    # default: whoever runs `up` first
 """
 
@@ -58,6 +59,10 @@ class Assets:
     @property
     def stack_yaml(self) -> Path:
         return self.directory / "stack.yaml"
+
+    @property
+    def data_stack_yaml(self) -> Path:
+        return self.directory / "data-stack.yaml"
 
     @property
     def kubeconfig(self) -> Path:
@@ -87,16 +92,14 @@ class Assets:
             raise BadInput(f"{self.cluster_yaml}: already exists; edit it, or overwrite it with --replace")
         write(self.cluster_yaml, cluster_yaml(config))
 
-    def with_worker_count(self, count: int) -> str:
-        """Return the text of cluster.yaml with workerCount changed and everything else untouched."""
-        text = self._text()
-        changed, found = re.subn(r"(?m)^workerCount:[^\n#]*?(?=\s*(#|$))", f"workerCount: {count}", text, count=1)
+    def with_setting(self, name: str, value: int | str) -> str:
+        """Return the text of cluster.yaml with one setting changed and everything else untouched."""
+        text, line = self._text(), f"{name}: {json.dumps(value)}"
+        changed, found = re.subn(rf"(?m)^{name}:[^\n#]*?(?=\s*(#|$))", line, text, count=1)
         if not found:
-            changed = f"{text.rstrip()}\nworkerCount: {count}\n"
-        if not _has_worker_count(changed, count):
-            raise BadInput(
-                f"{self.cluster_yaml}: cannot be edited automatically; set `workerCount: {count}` and run `pdj aws up`"
-            )
+            changed = f"{text.rstrip()}\n{line}\n"
+        if not _has_setting(changed, name, value):
+            raise BadInput(f"{self.cluster_yaml}: cannot be edited automatically; set `{line}` and run `pdj aws up`")
         return changed
 
     def _text(self) -> str:
@@ -130,16 +133,20 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
 def cluster_yaml(config: ClusterConfig) -> str:
     return _CLUSTER_YAML.format(
         name=_scalar(config.cluster_name),
-        dns=_scalar(config.external_dns_name),
+        dns=_optional("externalDNSName", config.external_dns_name, "NAME"),
         region=config.region,
         zones=", ".join(config.availability_zones),
         workers=config.worker_count,
         most_workers=config.max_worker_count,
         instance_type=config.worker_instance_type,
         spot="true" if config.worker_spot else "false",
-        key_name=f"keyName: {_scalar(config.key_name)}" if config.key_name else "# keyName: NAME",
-        kms_key=f"kmsKeyArn: {config.kms_key_arn}" if config.kms_key_arn else "# kmsKeyArn: arn:aws:kms:...",
+        key_name=_optional("keyName", config.key_name, "NAME"),
+        kms_key=_optional("kmsKeyArn", config.kms_key_arn, "arn:aws:kms:..."),
     )
+
+
+def _optional(setting: str, value: str, example: str) -> str:
+    return f"{setting}: {_scalar(value)}" if value else f"# {setting}: {example}"
 
 
 def _scalar(text: str) -> str:
@@ -160,12 +167,12 @@ def _lines(root: Any, source: str) -> dict[str, int]:
     return lines
 
 
-def _has_worker_count(text: str, count: int) -> bool:
+def _has_setting(text: str, name: str, value: int | str) -> bool:
     try:
         settings = yaml.load(text, Loader=Loader)
     except yaml.YAMLError:
         return False
-    return isinstance(settings, dict) and settings.get("workerCount") == count
+    return isinstance(settings, dict) and settings.get(name) == value
 
 
 def _position(error: yaml.YAMLError) -> str:

@@ -24,7 +24,7 @@ _PRINCIPAL = re.compile(r"arn:aws[-a-z]*:iam::\d{12}:(user|role)/.+")
 _INSTANCE_TYPE = re.compile(r"[a-z][-a-z0-9]*\.[-a-z0-9]+")
 _FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,40}")
 _PRIVATE = [ipaddress.IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
-_VERSION = re.compile(r"1\.\d\d")
+VERSION = re.compile(r"1\.\d\d")
 
 
 class ClusterConfig(BaseModel):
@@ -33,7 +33,7 @@ class ClusterConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     cluster_name: str = Field(alias="clusterName")
-    external_dns_name: str = Field("paddle", alias="externalDNSName")
+    external_dns_name: str = Field("", alias="externalDNSName")
     region: str
     availability_zones: list[str] = Field(alias="availabilityZones")
     key_name: str = Field("", alias="keyName")
@@ -63,7 +63,7 @@ class ClusterConfig(BaseModel):
     @field_validator("external_dns_name")
     @classmethod
     def _dns_name(cls, name: str) -> str:
-        return _matching(_DNS_NAME, name, "is not a DNS name; use lowercase letters, digits, '-' and '.'")
+        return name and _matching(_DNS_NAME, name, "is not a DNS name; use lowercase letters, digits, '-' and '.'")
 
     @field_validator("region")
     @classmethod
@@ -131,7 +131,7 @@ class ClusterConfig(BaseModel):
     def _version(cls, version: object) -> object:
         if isinstance(version, float):
             raise ValueError("is a number in YAML, where 1.30 equals 1.3; put it in quotes")
-        return version and _matching(_VERSION, str(version), "is not a Kubernetes version; use one such as '1.36'")
+        return version and _matching(VERSION, str(version), "is not a Kubernetes version; use one such as '1.36'")
 
     @field_validator("file_system_id")
     @classmethod

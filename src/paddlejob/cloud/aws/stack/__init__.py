@@ -1,1 +1,1 @@
-"""The CloudFormation stack of one cluster: its template and every operation on it."""
+"""The two CloudFormation stacks of a cluster: their templates and every operation on them."""

@@ -7,15 +7,20 @@ from typing import Any
 
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.leaked import is_leaked
 
 
-def blockers(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[str]:
-    """Name each blocker and what to do about it. `resources` are the stack's own."""
+def blockers(aws: Aws, cluster: str, resources: Mapping[str, str], ignore_leaked: bool = False) -> list[str]:
+    """Name each blocker and what to do about it. `resources` are the stack's own.
+
+    `ignore_leaked` leaves out the network interfaces that the deletion removes itself.
+    """
     found = _other_nodes(aws, cluster, resources) if "Cluster" in resources else []
     if vpc := resources.get("Vpc"):
         found += _load_balancers(aws, vpc)
-        found += _interfaces(aws, cluster, vpc, resources)
-        found += _security_groups(aws, cluster, vpc, set(resources.values()))
+        found += _interfaces(aws, cluster, vpc, resources, ignore_leaked)
+        # EKS deletes its own group with the cluster. A group that it could not delete blocks the VPC.
+        found += _security_groups(aws, cluster if "Cluster" in resources else "", vpc, set(resources.values()))
     if zone := resources.get("ApiZone"):
         found += _records(aws, zone, resources.get("ApiName", ""))
     return found
@@ -59,7 +64,7 @@ def _load_balancers(aws: Aws, vpc: str) -> list[str]:
     return [f"load balancer {name}: {advice}" for name in names]
 
 
-def _interfaces(aws: Aws, cluster: str, vpc: str, resources: Mapping[str, str]) -> list[str]:
+def _interfaces(aws: Aws, cluster: str, vpc: str, resources: Mapping[str, str], ignore_leaked: bool) -> list[str]:
     found = aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=_vpc_filter(vpc))
     nodes = _nodes(aws, vpc, cluster)
     own = _of_nat_gateway(aws, resources.get("NatGateway", "")) | _of_mount_targets(aws, resources)
@@ -67,6 +72,7 @@ def _interfaces(aws: Aws, cluster: str, vpc: str, resources: Mapping[str, str]) 
         f"network interface {item['NetworkInterfaceId']} ({_owner(item)}): delete what uses it, or the interface"
         for item in found
         if item["NetworkInterfaceId"] not in own and not _is_removed_with_the_cluster(item, cluster, nodes)
+        if not (ignore_leaked and is_leaked(item))
     ]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
+from paddlejob.errors import NotPossible
 
-DATA_RESOURCES = ("FileSystem", "Bucket")  # logical names in the template
 _BATCH_SIZE = 1000  # the most that S3 deletes in one request
 
 
@@ -25,9 +25,21 @@ def empty_bucket(aws: Aws, bucket: str, say: Callable[[str], None]) -> None:
     """Delete all objects and versions; CloudFormation deletes only empty buckets."""
     removed = 0
     while batch := _next_batch(aws, bucket):
-        aws.call("s3", "delete_objects", Bucket=bucket, Delete={"Objects": batch, "Quiet": True})
+        answer = aws.call("s3", "delete_objects", Bucket=bucket, Delete={"Objects": batch, "Quiet": True})
+        _raise_if_rejected(bucket, answer.get("Errors", []))
         removed += len(batch)
         say(f"bucket {bucket}: {removed} objects deleted")
+
+
+def _raise_if_rejected(bucket: str, errors: list[dict[str, str]]) -> None:
+    """S3 answers 200 even if it rejects each of the keys, which would then be listed again for ever."""
+    if not errors:
+        return
+    first = errors[0]
+    raise NotPossible(
+        f"bucket {bucket}: S3 rejected the deletion of {len(errors)} objects, such as {first.get('Key')}: "
+        f"{first.get('Message')} ({first.get('Code')}); delete them in S3, then run `pdj aws destroy` again"
+    )
 
 
 def _next_batch(aws: Aws, bucket: str) -> list[dict[str, str]]:

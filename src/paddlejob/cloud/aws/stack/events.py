@@ -38,9 +38,6 @@ class Event:
     def starts_operation(self) -> bool:
         return self.of_stack and self.status in _STARTS
 
-    def completes_operation(self) -> bool:
-        return self.of_stack and self.status in STABLE
-
     def line(self) -> str:
         """Format one line of progress. The reason is omitted while an operation is in progress."""
         reason = f"  {self.reason}" if self.reason and not self.status.endswith("_IN_PROGRESS") else ""

@@ -12,18 +12,18 @@ from paddlejob.errors import BadInput
 _S3_URI = re.compile(r"s3://(?P<bucket>[a-z0-9][-.a-z0-9]{1,61}[a-z0-9])(/(?P<prefix>.*))?")
 
 
-def template_location(uri: str, cluster: str) -> tuple[str, str]:
-    """Return bucket and key of the template: PREFIX/NAME/stack.yaml."""
+def template_location(uri: str, cluster: str, file: str) -> tuple[str, str]:
+    """Return bucket and key of a template: PREFIX/NAME/FILE."""
     found = _S3_URI.fullmatch(uri)
     if not found:
         raise BadInput(f"--s3-uri: {uri!r} is not an S3 URI; use s3://BUCKET/PREFIX")
     prefix = (found["prefix"] or "").strip("/")
-    return found["bucket"], "/".join(part for part in (prefix, cluster, "stack.yaml") if part)
+    return found["bucket"], "/".join(part for part in (prefix, cluster, file) if part)
 
 
-def to_s3(aws: Aws, uri: str, cluster: str, template: str) -> dict[str, str]:
+def to_s3(aws: Aws, uri: str, cluster: str, file: str, template: str) -> dict[str, str]:
     """Upload the template. Returns the part of the stack request that refers to it."""
-    bucket, key = template_location(uri, cluster)
+    bucket, key = template_location(uri, cluster, file)
     try:
         aws.call("s3", "put_object", Bucket=bucket, Key=key, Body=template.encode())
     except AwsError as error:

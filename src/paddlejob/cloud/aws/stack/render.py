@@ -1,4 +1,4 @@
-"""The CloudFormation template and its parameters, from cluster.yaml. Pure."""
+"""The CloudFormation templates of the two stacks and their parameters, from cluster.yaml. Pure."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ SETTING_NAMES = {
     "KmsKeyArn": "kmsKeyArn",
     "FileSystemId": "fileSystemId",
 }
-# Parameters of the node group whose change replaces it.
-REPLACES_NODES = {
-    "InstanceType": "workerInstanceType",
-    "CapacityType": "workerSpot",
-    "NodesInEveryZone": "availabilityZones",
-}
-# The deletion policies of the two resources that hold data: the file system and the bucket.
-_DELETE_DATA = "DeletionPolicy: Delete"
-_RETAIN_DATA = "DeletionPolicy: Retain"
+CLUSTER_TEMPLATE = "cluster_stack.yaml"
+DATA_TEMPLATE = "data_stack.yaml"
+# Outputs of the data stack that are parameters of the cluster's.
+FROM_DATA = ("FileSystemId", "JobRoleArn")
 
 
-def parameters(config: ClusterConfig, second_zone: str = "", administrator: str = "") -> Parameters:
-    """Return the stack's parameters. `second_zone` is for the control plane, if the user listed one zone only."""
+def data_parameters(config: ClusterConfig, boundary: str = "") -> Parameters:
+    return {"ClusterName": config.cluster_name, "FileSystemId": config.file_system_id, "BoundaryArn": boundary}
+
+
+def parameters(config: ClusterConfig, second_zone: str = "", administrator: str = "", boundary: str = "") -> Parameters:
+    """Return the parameters of the cluster's stack, but for those from the data stack.
+
+    `second_zone` is for the control plane, if the user listed one zone only.
+    """
     zones = [*config.availability_zones]
     if len(zones) == 1:
         zones.append(second_zone or guess_second_zone(zones[0]))
@@ -50,7 +52,10 @@ def parameters(config: ClusterConfig, second_zone: str = "", administrator: str 
         "ApiAccessCidrs": ",".join(config.api_access_cidrs),
         "ExternalDnsName": config.external_dns_name,
         "KubernetesVersion": config.kubernetes_version,
+        "AddonVersions": "",
+        "NodeRelease": "",
         "AdministratorArn": config.administrator_arn or administrator,
+        "BoundaryArn": boundary,
         "KmsKeyArn": config.kms_key_arn,
         "KeyName": config.key_name,
         "WorkerCount": str(config.worker_count),
@@ -59,9 +64,12 @@ def parameters(config: ClusterConfig, second_zone: str = "", administrator: str 
         "AmiType": ami_type(config.worker_instance_type),
         "CapacityType": "SPOT" if config.worker_spot else "ON_DEMAND",
         "DiskSize": str(config.worker_disk_size),
-        "FileSystemId": config.file_system_id,
-        "KeepData": "no",
     }
+
+
+def from_data(outputs: Mapping[str, str]) -> Parameters:
+    """Return the parameters that the data stack provides; they are empty before it exists."""
+    return {name: outputs.get(name, "") for name in FROM_DATA}
 
 
 def as_deployed(config: ClusterConfig, deployed: Mapping[str, str]) -> ClusterConfig:
@@ -79,18 +87,12 @@ def as_deployed(config: ClusterConfig, deployed: Mapping[str, str]) -> ClusterCo
     )
 
 
-def template(values: Parameters) -> str:
+def template(values: Parameters, name: str = CLUSTER_TEMPLATE) -> str:
     """Return the template with these values as parameter defaults: what is sent and what stack.yaml contains."""
-    text = files(__package__).joinpath("template.yaml").read_text(encoding="utf-8")
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
     for name, value in values.items():
         text = text.replace(f"@{name}@", value.replace("\\", "\\\\").replace('"', '\\"'))
     return text
-
-
-def retain_data(template_text: str, keep: bool = True) -> str:
-    """Return the template with deletion policies that keep, or delete, the file system and the bucket."""
-    policies = (_DELETE_DATA, _RETAIN_DATA) if keep else (_RETAIN_DATA, _DELETE_DATA)
-    return template_text.replace(*policies)
 
 
 def subnet_cidrs(vpc_cidr: str) -> Sequence[str]:

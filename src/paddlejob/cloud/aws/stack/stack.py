@@ -1,4 +1,4 @@
-"""One CloudFormation stack: find it, start an operation on it, and follow the operation to its end."""
+"""A CloudFormation stack: find it, start an operation on it, and follow the operation to its end."""
 
 from __future__ import annotations
 
@@ -42,17 +42,20 @@ class StackState:
         return self.status in STABLE
 
     @property
-    def owned(self) -> bool:
-        return self.tags.get(OWNER_TAG) == self.name
+    def holds_data(self) -> bool:
+        """Whether paddlejob 0.1 created it, which had the cluster and its data in one stack."""
+        return "KeepData" in self.parameters
 
 
 @dataclass
 class Stack:
-    """The stack of one cluster; both have the same name."""
+    """A stack of one cluster."""
 
     aws: Aws
     name: str
     say: Say
+    cluster: str = ""
+    """The cluster that it belongs to, which is its tag; by default the cluster of the same name."""
     poll_interval: float = 5.0
     max_retries: int = 60
     sleep: Callable[[float], None] = time.sleep
@@ -68,7 +71,7 @@ class Stack:
             if error.code == "ValidationError" and "does not exist" in error.message:
                 return None
             raise
-        if not state.owned:
+        if state.tags.get(OWNER_TAG) != (self.cluster or self.name):
             raise NotPossible(
                 f"a CloudFormation stack {self.name} exists that paddlejob did not create; choose another clusterName"
             )
@@ -86,8 +89,13 @@ class Stack:
             self.operation_running = False
             raise
 
-    def follow(self, stack_id: str | None = None) -> tuple[StackState, Event | None]:
-        """Report events until the operation ends. Returns the final state and the first failure, if any."""
+    def follow(
+        self, stack_id: str | None = None, meanwhile: Callable[[list[Event]], None] = lambda _: None
+    ) -> tuple[StackState, Event | None]:
+        """Report events until the operation ends. Returns the final state and the first failure, if any.
+
+        `meanwhile` is called with the events of the operation as long as it runs.
+        """
         self.operation_running = True
         target = stack_id or self._describe(self.name).id
         seen: list[Event] = []
@@ -96,6 +104,7 @@ class Stack:
             if not state.in_progress:
                 self.operation_running = False
                 return state, first_failure(seen)
+            meanwhile(seen)
             self.sleep(self.poll_interval)
 
     def resources(self) -> dict[str, str]:
@@ -111,10 +120,6 @@ class Stack:
             for item in summaries
             if item.get("PhysicalResourceId") and item["ResourceStatus"] != "DELETE_COMPLETE"
         }
-
-    def was_ever_complete(self) -> bool:
-        """Whether its events, which CloudFormation keeps for 90 days, show that it was ever complete."""
-        return any(event.completes_operation() for event in self._events(self.name))
 
     def _poll(self, stack_id: str, seen: list[Event]) -> StackState:
         # The state is read before the events, so that no event of a finished operation is missed.
@@ -162,6 +167,28 @@ class Stack:
 
     def _newest_event(self, stack_id: str) -> str | None:
         return next((event.id for event in self._events(stack_id)), None)
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """The two stacks of a cluster. The data outlives the cluster, and the next cluster of the name takes it up."""
+
+    cluster: Stack
+    data: Stack
+
+    @classmethod
+    def of(cls, aws: Aws, name: str, say: Say, **options: Any) -> Stacks:
+        return cls(Stack(aws, name, say, **options), Stack(aws, f"{name}-data", say, cluster=name, **options))
+
+    @property
+    def running(self) -> Stack | None:
+        """The stack on which CloudFormation may be running an operation."""
+        return next((stack for stack in (self.cluster, self.data) if stack.operation_running), None)
+
+    def outputs(self) -> dict[str, str]:
+        """Return the outputs of both stacks."""
+        states = (self.cluster.find(), self.data.find())
+        return {name: value for state in states if state for name, value in state.outputs.items()}
 
 
 def parameter_list(values: Parameters) -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,9 +16,13 @@ from paddlejob.cloud.aws.stack.stack import StackState
 @dataclass(frozen=True)
 class Node:
     name: str
+    id: str
     state: str
     type: str
     zone: str
+
+    def line(self) -> str:
+        return f"{self.name:<46} {self.id:<20} {self.state:<13} {self.type:<14} {self.zone}"
 
 
 @dataclass(frozen=True)
@@ -51,13 +56,14 @@ class ClusterStatus:
             "Nodes": f"{running} of {self.nodes_wanted} running",
         }
         lines = [f"{name + ':':<24}{value}" for name, value in facts.items() if value]
-        lines += [f"  {node.name:<46} {node.state:<13} {node.type:<14} {node.zone}" for node in self.nodes]
+        lines += [
+            f"  {node.name:<46} {node.id:<20} {node.state:<13} {node.type:<14} {node.zone}" for node in self.nodes
+        ]
         return [*lines, *(f"Problem: {problem}" for problem in self.problems)]
 
 
-def status(aws: Aws, state: StackState) -> ClusterStatus:
-    """Query EKS and EC2. A stack whose cluster does not exist yet is not an error."""
-    outputs = state.outputs
+def status(aws: Aws, state: StackState, outputs: Mapping[str, str]) -> ClusterStatus:
+    """Query EKS and EC2. A stack whose cluster does not exist yet is not an error. `outputs` are of both stacks."""
     cluster = find_cluster(aws, state.name) or {}
     group = _node_group(aws, state.name, outputs["NodeGroup"]) if cluster and "NodeGroup" in outputs else {}
     return ClusterStatus(
@@ -99,6 +105,7 @@ def _nodes(aws: Aws, cluster: str) -> tuple[Node, ...]:
     nodes = [
         Node(
             name=instance.get("PrivateDnsName") or instance["InstanceId"],
+            id=instance["InstanceId"],
             state=instance["State"]["Name"],
             type=instance["InstanceType"],
             zone=instance["Placement"]["AvailabilityZone"],

@@ -1,0 +1,44 @@
+"""Evaluation of IAM policies, for the operators that the printed policies use."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any
+
+Context = Mapping[str, str]
+
+
+def allows(document: Mapping[str, Any], action: str, resource: str = "*", **context: str) -> bool:
+    """Whether a statement allows it. `context` are condition keys, with `__` for `:`; an absent key matches none."""
+    keys = {name.replace("__", ":"): value for name, value in context.items()}
+    return any(
+        _matches(statement["Action"], action)
+        and _matches(statement["Resource"], resource)
+        and _holds(statement.get("Condition", {}), keys)
+        for statement in document["Statement"]
+        if statement["Effect"] == "Allow"
+    )
+
+
+def role_allows(boundary: Mapping[str, Any], inline: Mapping[str, Any], action: str, resource: str = "*") -> bool:
+    """Whether a role with this policy and this boundary may do it: both have to allow it."""
+    return allows(boundary, action, resource) and allows(inline, action, resource)
+
+
+def _matches(patterns: str | list[str], value: str) -> bool:
+    return any(fnmatch.fnmatchcase(value, p) for p in ([patterns] if isinstance(patterns, str) else patterns))
+
+
+def _holds(conditions: Mapping[str, Mapping[str, Any]], keys: Context) -> bool:
+    return all(
+        key in keys and keys[key] in ([wanted] if isinstance(wanted, str) else wanted)
+        for operator, wanted_by_key in conditions.items()
+        for key, wanted in wanted_by_key.items()
+        if _known(operator)
+    )
+
+
+def _known(operator: str) -> bool:
+    assert operator in ("StringEquals", "ArnEquals", "ForAnyValue:StringEquals"), f"cannot evaluate {operator}"
+    return True
