@@ -70,7 +70,32 @@ def _walk(job: Object, path: str) -> Any:
 
 
 IN_TEMPLATE = "spec.worker.template.spec"
+FAIL_42 = {"action": "Fail", "onExitCodes": {"operator": "In", "values": [42]}}
+
+
+def _with_rule(**rule: Any) -> Object:
+    return document(failurePolicy={"rules": [FAIL_42, rule]})
+
+
 REJECTED = {
+    "a failure policy without rules": (document(failurePolicy={"rules": []}), "failurePolicy.rules"),
+    "a failure rule without an action": (_with_rule(onReasons=["Stalled"]), "action"),
+    "a failure rule with an unknown action": (_with_rule(action="Retry", onReasons=["Stalled"]), "action"),
+    "a failure rule that never applies": (_with_rule(action="Fail"), "failurePolicy.rules"),
+    "a failure rule on statuses and reasons": (_with_rule(**FAIL_42, onReasons=["Stalled"]), "failurePolicy.rules"),
+    "a failure rule on an unknown reason": (_with_rule(action="Fail", onReasons=["OOM"]), "onReasons"),
+    "a failure rule on no status": (
+        _with_rule(action="Fail", onExitCodes={"operator": "In", "values": []}),
+        "onExitCodes.values",
+    ),
+    "a failure rule on success": (
+        _with_rule(action="Fail", onExitCodes={"operator": "In", "values": [0]}),
+        "onExitCodes.values",
+    ),
+    "a failure rule on servers of a job without servers": (
+        _with_rule(action="Fail", onExitCodes={"role": "ps", "operator": "NotIn", "values": [1]}),
+        "failurePolicy.rules",
+    ),
     "an unknown field": (_with("spec.intranett", "PodIP"), "intranett"),
     "an unknown field in a template": (_with(f"{IN_TEMPLATE}.containers.0.imag", "x"), "imag"),
     "an unknown intranet": (_with("spec.intranet", "Bridge"), "intranet"),
@@ -140,6 +165,7 @@ CHANGES: dict[str, tuple[str, Any, bool]] = {
     "ttl": ("spec.ttlSecondsAfterFinished", 5, True),
     "deadline": ("spec.activeDeadlineSeconds", 50, True),
     "backoff limit": ("spec.backoffLimit", 9, True),
+    "failure policy": ("spec.failurePolicy", {"rules": [FAIL_42]}, True),
     "clean policy": ("spec.cleanPodPolicy", "Never", True),
 }
 
