@@ -121,6 +121,8 @@ REJECTED = {
     "gloo 3": (_with("spec.withGloo", 3), "withGloo"),
     "a template without containers": (_with(f"{IN_TEMPLATE}.containers", []), "containers"),
     "a template with no spec": (_with("spec.worker.template", {}), "spec"),
+    "a manager that is not a path": (_with("spec.managedBy", "kueue"), "managedBy"),
+    "a manager with a name too long": (_with("spec.managedBy", "example.com/" + "x" * 52), "managedBy"),
     "two policies that differ": (document(cleanPolicy="Never", cleanPodPolicy="Always"), "cleanPolicy"),
     "hang detection without the log": (
         document(stallSeconds=60, progress={"enabled": False}),
@@ -153,6 +155,7 @@ BEFORE = document(ps=1, elastic=0, schedulingPolicy={"queue": "a"}, worker_={"li
 OTHER = template(command=["true"])
 CHANGES: dict[str, tuple[str, Any, bool]] = {
     "intranet": ("spec.intranet", "Host", False),
+    "manager": ("spec.managedBy", "example.com/another", False),
     "gloo": ("spec.withGloo", 0, False),
     "elastic": ("spec.elastic", 1, False),
     "queue": ("spec.schedulingPolicy", {"queue": "b"}, False),

@@ -164,6 +164,15 @@ _WHEN = "needs either onExitCodes or onReasons; add one of them, and use two rul
 _NO_ROLE = "a role that the job does not have; correct or remove onExitCodes.role"
 
 
+def _manager_is_a_path(spec: Obj) -> str | None:
+    given = spec.get("managedBy")
+    return None if given is None or re.fullmatch(_MANAGER, given) else f"spec.managedBy: {_NOT_A_MANAGER}"
+
+
+_MANAGER = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-A-Za-z0-9._~/]+"
+_NOT_A_MANAGER = "is not the name of a controller; use a domain, a slash and a name, as in example.com/controller"
+
+
 def _within_bounds(role: Obj) -> str | None:
     fewest, most = role.get("requests") or 1, role.get("limits")
     if fewest > role["replicas"] or (most is not None and role["replicas"] > most):
@@ -264,6 +273,13 @@ RULES = (
         ".failurePolicy.rules",
     ),
     Rule(
+        "spec",
+        f"!has(self.managedBy) || self.managedBy.matches('^{_MANAGER}$')",
+        _NOT_A_MANAGER,
+        _manager_is_a_path,
+        ".managedBy",
+    ),
+    Rule(
         "role",
         "(!has(self.requests) || self.requests <= self.replicas) && "
         "(!has(self.limits) || self.replicas <= self.limits)",
@@ -347,7 +363,7 @@ _NOT_ELASTIC = (
 )
 
 CHANGE_RULES = (
-    *(_fixed(field) for field in ("intranet", "withGloo", "elastic", "schedulingPolicy")),
+    *(_fixed(field) for field in ("intranet", "withGloo", "elastic", "schedulingPolicy", "managedBy")),
     *(_role_fixed(role) for role in ROLES),
     *(_template_fixed(role) for role in ROLES),
     ChangeRule(

@@ -257,6 +257,12 @@ class Spec(Model):
         ge=0,
         description="The job and its objects are deleted this many seconds after it ended. By default they are kept.",
     )
+    managedBy: str | None = Field(
+        None,
+        max_length=63,
+        description="The controller that runs the job, for example kueue.x-k8s.io/multikueue. The operator leaves "
+        f"a job alone that names another than {contract.MANAGER}, which is the default. Cannot be changed.",
+    )
     suspend: bool = Field(
         False, description="If true, the pods are deleted and none are created until it is false again."
     )
@@ -264,6 +270,11 @@ class Spec(Model):
     @property
     def clean(self) -> CleanPodPolicy:
         return self.cleanPodPolicy or self.cleanPolicy or CleanPodPolicy.ON_COMPLETION
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this operator runs the job, and no other controller."""
+        return self.managedBy in (None, contract.MANAGER)
 
     @property
     def backoff_limit(self) -> int:

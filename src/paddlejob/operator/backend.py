@@ -76,7 +76,7 @@ class KubeBackend:
 
     async def observe(self, key: Key) -> View | None:
         job = self._informers.jobs.get(*key)
-        if not isinstance(job, PaddleJob):
+        if not isinstance(job, PaddleJob) or not job.spec.is_ours:
             return None
         uid, informers = job.metadata.uid, self._informers
         groups = [*informers.pod_groups.by_index(uid), *informers.pod_groups.by_index((job.namespace, job.name))]

@@ -173,6 +173,8 @@ def _is_training(job: Job | None) -> bool:
     """Whether its log is worth reading, and its author wants it read."""
     if not isinstance(job, PaddleJob) or job.metadata.deletionTimestamp or job.spec.worker is None:
         return False
+    if not job.spec.is_ours:
+        return False
     return job.status.phase is Phase.RUNNING and (job.spec.progress or ProgressSpec()).enabled
 
 

@@ -31,6 +31,8 @@ EXITS = {"operator": "In", "values": [42]}
         {"workers": 10_000},
         {"failurePolicy": {"rules": [{"action": "Fail", "onReasons": ["OutOfMemory"]}] * 20}},
         {"failurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [1, 255]}}]}},
+        {"managedBy": "kueue.x-k8s.io/multikueue"},
+        {"managedBy": "e.com/" + "x" * 57},
         {"stallSeconds": 10, "progress": {"metrics": ["accuracy"]}},
     ],
 )
@@ -77,6 +79,8 @@ def test_a_value_at_its_bound_is_valid(options: dict):
             "spec.failurePolicy.rules[0].onExitCodes.values[0]",
             "256 is more than 255",
         ),
+        ({"managedBy": "kueue"}, "spec.managedBy", "is not the name of a controller"),
+        ({"managedBy": "e.com/" + "x" * 58}, "spec.managedBy", "has 64 characters; use at most 63"),
         ({"withGloo": -1}, "spec.withGloo", "-1 is less than 0; use 0 or more"),
         ({"backoffLimit": -1}, "spec.backoffLimit", "-1 is less than 0"),
         ({"ttlSecondsAfterFinished": -1}, "spec.ttlSecondsAfterFinished", "-1 is less than 0"),
