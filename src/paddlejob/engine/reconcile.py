@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
 from paddlejob.engine.carry_out import carry_out
+from paddlejob.engine.fair_limiter import FairLimiter
 from paddlejob.plan import Action, RecordEvent, Rejection, plan
 from paddlejob.plan.diagnosis.rejections import name_of
 from paddlejob.plan.times import earliest
@@ -25,6 +27,12 @@ REPORT_SPACING = 100
 LONGEST_DELAY = 30.0
 LONGEST_SPACING = 30.0
 """One slow write must not silence a job for longer."""
+REQUESTS_IN_FLIGHT = 24
+"""Of all jobs together. The client has 40 connections, and watches, logs and status reports need some of them."""
+LEAST_CREATES = 10
+"""In a turn, however many jobs wait for theirs."""
+LOOK_EVERY = 25
+"""Creates after which the job is looked at again; it may have been deleted."""
 stopwatch = time.monotonic
 log = logging.getLogger(__name__)
 
@@ -41,12 +49,18 @@ class Memory:
 
 
 class Reconciler:
-    """Plans and acts for each job in turn."""
+    """Plans and acts for each job in turn. A turn ends early if `crowded` says that jobs wait for one."""
 
     def __init__(
-        self, backend: Backend, clock: Callable[[], float] = time.time, progress_apart: float = PROGRESS_APART
+        self,
+        backend: Backend,
+        clock: Callable[[], float] = time.time,
+        progress_apart: float = PROGRESS_APART,
+        crowded: Callable[[], bool] = lambda: False,
     ) -> None:
         self._backend = backend
+        self._crowded = crowded
+        self._limiter: FairLimiter[Key] = FairLimiter(REQUESTS_IN_FLIGHT)
         self._progress_apart = progress_apart
         self._clock = clock
         self._memories: dict[Key, Memory] = {}
@@ -63,14 +77,30 @@ class Reconciler:
         decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
         try:
             later = await self._report(memory, view.job, decided.status, now)
-            await carry_out(_events_first(decided.actions), lambda action: self._perform(memory, view.job, action))
+            complete = await carry_out(
+                _events_first(decided.actions),
+                lambda action: self._perform(memory, view.job, action),
+                self._proceeding(view.job),
+            )
         except Outdated:
             memory.outdated += 1
             return now + min(0.1 * 2.0 ** min(memory.outdated - 2, 20), LONGEST_DELAY) if memory.outdated > 1 else now
         except Rejected:
             return self._clock()
         memory.outdated = 0
-        return earliest(decided.wake_at, later)
+        return earliest(decided.wake_at, later) if complete else self._clock()
+
+    def _proceeding(self, job: PaddleJob) -> Callable[[], bool]:
+        """Asked before each create of a turn: whether the turn goes on."""
+        numbers = itertools.count()
+
+        def proceed() -> bool:
+            number = next(numbers)
+            if number % LOOK_EVERY == 0 and not self._backend.is_current(job):
+                return False
+            return number < LEAST_CREATES or not self._crowded()
+
+        return proceed
 
     def _memory(self, key: Key, job: PaddleJob, now: float) -> Memory:
         """A new job of the same name starts with a fresh memory."""
@@ -99,7 +129,8 @@ class Reconciler:
 
     async def _perform(self, memory: Memory, job: PaddleJob, action: Action) -> None:
         try:
-            await self._backend.perform(job, action)
+            async with self._limiter.hold((job.namespace, job.name)):
+                await self._backend.perform(job, action)
         except Rejected as error:
             self._remember(memory, job, name_of(action), error)
             raise

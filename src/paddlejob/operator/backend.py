@@ -111,6 +111,12 @@ class KubeBackend:
         with suppress(NotFound):
             self._informers.jobs.record_write(await self._client.get(PADDLEJOBS, job.name, job.namespace))
 
+    def is_current(self, job: PaddleJob) -> bool:
+        found = self._informers.jobs.get(job.namespace, job.name)
+        if not isinstance(found, PaddleJob) or found.metadata.deletionTimestamp != job.metadata.deletionTimestamp:
+            return False
+        return (found.metadata.uid, found.metadata.generation) == (job.metadata.uid, job.metadata.generation)
+
     async def perform(self, job: PaddleJob, action: Action) -> None:
         match action:
             case Create():

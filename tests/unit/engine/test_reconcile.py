@@ -7,9 +7,17 @@ import pytest
 from paddlejob.api.types import Phase, Status
 from paddlejob.engine import reconcile
 from paddlejob.engine.backend import Outdated, Rejected
-from paddlejob.engine.reconcile import LONGEST_SPACING, REPORTS_APART, RESULTS_APART
+from paddlejob.engine.carry_out import MOST_IN_FLIGHT
+from paddlejob.engine.reconcile import (
+    LEAST_CREATES,
+    LONGEST_SPACING,
+    LOOK_EVERY,
+    REPORTS_APART,
+    RESULTS_APART,
+    Reconciler,
+)
 from paddlejob.plan import Delete, DeleteJob, PodPhase
-from tests.support.builders import job
+from tests.support.builders import job, template
 from tests.support.model import Model
 
 
@@ -181,3 +189,41 @@ async def test_a_status_that_did_not_change_is_not_written():
         model.now += 60
         await model.step()
     assert written == []
+
+
+async def test_a_job_that_is_deleted_while_it_is_built_is_noticed_at_the_next_look():
+    model = Model(job(workers=500))
+    perform = model.perform
+
+    async def deleting(job_, action) -> None:
+        await perform(job_, action)
+        if len(model.pods) == 100:
+            model.job = None
+
+    model.perform = deleting
+    await model.step()
+    assert 100 <= len(model.pods) <= 100 + LOOK_EVERY + MOST_IN_FLIGHT
+    assert await model.step() is None
+
+
+async def test_a_large_job_gives_way_to_jobs_that_wait_and_is_built_nevertheless():
+    model = Model(job(workers=100))
+    waiting = [True]
+    loop = Reconciler(model, clock=lambda: model.now, crowded=lambda: waiting[0])
+    assert await loop.step(model.key) == model.now, "it goes on at once"
+    assert len(model.pods) == LEAST_CREATES
+    await loop.step(model.key)
+    assert len(model.pods) == 2 * LEAST_CREATES
+    waiting[0] = False
+    await loop.step(model.key)
+    assert len(model.pods) == 100
+
+
+async def test_warnings_about_a_new_job_are_recorded_once_however_many_turns_it_takes():
+    overriding = template(env=[{"name": "PADDLE_TRAINER_ID", "value": "7"}])
+    model = Model(job(workers=30, worker_={"template": overriding}))
+    loop = Reconciler(model, clock=lambda: model.now, crowded=lambda: True)
+    for _ in range(3):
+        await loop.step(model.key)
+    assert len(model.pods) == 30
+    assert [one.reason for one in model.events].count("EnvironmentOverridden") == 1
