@@ -15,6 +15,7 @@ from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder, EventType
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS, attempt_of, is_paddlejob, job_of, owner_of
+from paddlejob.objects.stored_job import StoredJob
 from paddlejob.objects.transform import UnreadableJob
 from paddlejob.operator.informers import Informers
 from paddlejob.operator.nodes import Nodes
@@ -75,9 +76,10 @@ class KubeBackend:
         )
 
     async def observe(self, key: Key) -> View | None:
-        job = self._informers.jobs.get(*key)
-        if not isinstance(job, PaddleJob) or not job.spec.is_ours:
+        stored = self._informers.jobs.get(*key)
+        if not isinstance(stored, StoredJob) or not stored.spec.is_ours:
             return None
+        job = stored.whole()
         uid, informers = job.metadata.uid, self._informers
         groups = [*informers.pod_groups.by_index(uid), *informers.pod_groups.by_index((job.namespace, job.name))]
         pods = tuple(one.value for one in informers.pods.by_index(uid) if one.value is not None)
