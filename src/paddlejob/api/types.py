@@ -346,8 +346,12 @@ class RoleStatus(Model):
 
 
 class Condition(Model):
-    type: str = Field(description="Running, Restarting, Suspended, Completed or Failed.")
+    type: str = Field(
+        description="Running, Restarting, Suspended, Completed or Failed; and until the job ends PodsCreated, "
+        "GangAdmitted (with gang scheduling), PodsScheduled and StartBarrierOpen."
+    )
     status: str = Field(description="True or False.")
+    observedGeneration: int = Field(0, description="The generation of the spec that the condition was judged for.")
     reason: str = Field("", description="A machine-readable reason.")
     message: str = Field("", description="A human-readable message.")
     lastTransitionTime: str = Field("", description="When the status of the condition last changed.")

@@ -20,7 +20,7 @@ REPORTS_APART = 2.0
 """Seconds between two reports of mere progress; more if reports take long."""
 PROGRESS_APART = 9.0
 """Seconds between two reports of steps alone. A status costs an API server 2.3 ms, and logs are read every 10 s."""
-STARTING_APART = 0.1
+STARTING_APART = 0.2
 """Seconds for each job that is being started: while many are, the API server has pods to create before reports of mere
 progress, and 500 jobs would report a third time each before they run."""
 RESULTS_APART = 1.0
@@ -165,7 +165,7 @@ def _events_first(actions: Iterable[Action]) -> list[Action]:
 
 UNHINDERED = ("Created", "PodsNotReady", "Starting")
 STEPS: dict[str, object] = {"progress": None, "goodput": None}
-COUNTS: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": "", **STEPS}
+COUNTS: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": "", "conditions": (), **STEPS}
 
 
 def _only_counts_differ(one: Status, other: Status) -> bool:
