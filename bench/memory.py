@@ -16,6 +16,8 @@ from paddlejob.operator.informers import Informers
 from tests.support.builders import document
 
 Object = dict[str, Any]
+ENDED, STARTED = ("Completed",), ("PodsCreated", "PodsScheduled", "StartBarrierOpen")
+"""The conditions of a job that has ended, and of one that runs."""
 
 
 def measure_memory(jobs: int) -> None:
@@ -71,8 +73,14 @@ def _stored(number: int, phase: str) -> Object:
 
 def _status(phase: str) -> Object:
     counts = {"replicas": 2, "running": 2, "ready": "2/2", "finished": "0-1"}
-    condition = {"status": "True", "reason": phase, "message": "all pods are running"}
     times = {"startTime": "2027-01-15T08:00:00Z", "completionTime": "2027-01-15T09:00:00Z"}
+    condition = {
+        "status": "True",
+        "observedGeneration": 1,
+        "reason": phase,
+        "message": "all pods are running",
+        "lastTransitionTime": times["startTime"],
+    }
     return times | {
         "phase": phase,
         "mode": "PS",
@@ -86,9 +94,7 @@ def _status(phase: str) -> Object:
         "observedGeneration": 1,
         "templateDigest": "0123456789ab",
         "progress": {"step": 1000, "totalSteps": 1000, "metrics": {"loss": 0.4}, "highestStep": 1000},
-        "conditions": [
-            {"type": one, "lastTransitionTime": times["startTime"], **condition} for one in {"Running", phase}
-        ],
+        "conditions": [condition | {"type": one} for one in ("Running", *(ENDED if phase == "Completed" else STARTED))],
     }
 
 
