@@ -21,7 +21,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bench.operator import cpu_seconds
+from bench.stage import cpu_seconds
 from paddlejob.api.types import Role
 from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import document, job

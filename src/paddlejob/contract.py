@@ -35,6 +35,8 @@ ANNOTATION_VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 VOLCANO_SCHEDULER = "volcano"
 VOLCANO_API = "scheduling.volcano.sh/v1beta1"
 
+MANAGER = f"{GROUP}/operator"
+"""The value of spec.managedBy that stands for this operator."""
 OLD_FINALIZER = "finalizers.paddlepaddle.org"
 """Set by paddle-operator 0.3.x on its jobs; without that operator only paddlejob removes it."""
 

@@ -1,16 +1,21 @@
-"""Fake nodes: pods bound to them become Running at once and stay so until they are deleted."""
+"""Fake nodes: pods bound to them become Running and stay so until they are deleted.
+
+Pods of a job wait for their environment like those of a kubelet: until they are woken (kwok-stages.yaml).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+STAGES = Path(__file__).with_name("kwok-stages.yaml")
 FAKE = "kwok.x-k8s.io/node"
 
 
 def flags(kubeconfig: Path, port: int) -> list[str]:
-    """Return KWOK's flags: built-in fast stages, for nodes with our annotation only."""
+    """Return KWOK's flags: our stages of pods and its own of nodes, for nodes with our annotation only."""
     return [
+        f"--config={STAGES}",
         f"--kubeconfig={kubeconfig}",
         "--manage-all-nodes=false",
         f"--manage-nodes-with-annotation-selector={FAKE}=fake",

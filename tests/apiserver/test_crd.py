@@ -70,7 +70,32 @@ def _walk(job: Object, path: str) -> Any:
 
 
 IN_TEMPLATE = "spec.worker.template.spec"
+FAIL_42 = {"action": "Fail", "onExitCodes": {"operator": "In", "values": [42]}}
+
+
+def _with_rule(**rule: Any) -> Object:
+    return document(failurePolicy={"rules": [FAIL_42, rule]})
+
+
 REJECTED = {
+    "a failure policy without rules": (document(failurePolicy={"rules": []}), "failurePolicy.rules"),
+    "a failure rule without an action": (_with_rule(onReasons=["Stalled"]), "action"),
+    "a failure rule with an unknown action": (_with_rule(action="Retry", onReasons=["Stalled"]), "action"),
+    "a failure rule that never applies": (_with_rule(action="Fail"), "failurePolicy.rules"),
+    "a failure rule on statuses and reasons": (_with_rule(**FAIL_42, onReasons=["Stalled"]), "failurePolicy.rules"),
+    "a failure rule on an unknown reason": (_with_rule(action="Fail", onReasons=["OOM"]), "onReasons"),
+    "a failure rule on no status": (
+        _with_rule(action="Fail", onExitCodes={"operator": "In", "values": []}),
+        "onExitCodes.values",
+    ),
+    "a failure rule on success": (
+        _with_rule(action="Fail", onExitCodes={"operator": "In", "values": [0]}),
+        "onExitCodes.values",
+    ),
+    "a failure rule on servers of a job without servers": (
+        _with_rule(action="Fail", onExitCodes={"role": "ps", "operator": "NotIn", "values": [1]}),
+        "failurePolicy.rules",
+    ),
     "an unknown field": (_with("spec.intranett", "PodIP"), "intranett"),
     "an unknown field in a template": (_with(f"{IN_TEMPLATE}.containers.0.imag", "x"), "imag"),
     "an unknown intranet": (_with("spec.intranet", "Bridge"), "intranet"),
@@ -96,6 +121,8 @@ REJECTED = {
     "gloo 3": (_with("spec.withGloo", 3), "withGloo"),
     "a template without containers": (_with(f"{IN_TEMPLATE}.containers", []), "containers"),
     "a template with no spec": (_with("spec.worker.template", {}), "spec"),
+    "a manager that is not a path": (_with("spec.managedBy", "kueue"), "managedBy"),
+    "a manager with a name too long": (_with("spec.managedBy", "example.com/" + "x" * 52), "managedBy"),
     "two policies that differ": (document(cleanPolicy="Never", cleanPodPolicy="Always"), "cleanPolicy"),
     "hang detection without the log": (
         document(stallSeconds=60, progress={"enabled": False}),
@@ -128,6 +155,7 @@ BEFORE = document(ps=1, elastic=0, schedulingPolicy={"queue": "a"}, worker_={"li
 OTHER = template(command=["true"])
 CHANGES: dict[str, tuple[str, Any, bool]] = {
     "intranet": ("spec.intranet", "Host", False),
+    "manager": ("spec.managedBy", "example.com/another", False),
     "gloo": ("spec.withGloo", 0, False),
     "elastic": ("spec.elastic", 1, False),
     "queue": ("spec.schedulingPolicy", {"queue": "b"}, False),
@@ -140,6 +168,7 @@ CHANGES: dict[str, tuple[str, Any, bool]] = {
     "ttl": ("spec.ttlSecondsAfterFinished", 5, True),
     "deadline": ("spec.activeDeadlineSeconds", 50, True),
     "backoff limit": ("spec.backoffLimit", 9, True),
+    "failure policy": ("spec.failurePolicy", {"rules": [FAIL_42]}, True),
     "clean policy": ("spec.cleanPodPolicy", "Never", True),
 }
 

@@ -40,6 +40,26 @@ async def test_kubectl_waits_for_completion(stage: OperatorStage, installed: Con
     assert "condition met" in await waiting
 
 
+async def test_kubectl_waits_for_each_condition_of_a_start(stage: OperatorStage, installed: ControlPlane):
+    async def wait(condition: str) -> str:
+        options = ("pdj/story", f"--for=condition={condition}", "--timeout=60s")
+        return await kubectl(installed, "wait", "-n", stage.namespace, *options)
+
+    await stage.room(1)
+    await stage.submit(workers=2)
+    for condition in ("PodsCreated", "PodsScheduled=False", "StartBarrierOpen=False"):
+        assert "condition met" in await wait(condition)
+    await stage.room(2)
+    for condition in ("PodsScheduled", "StartBarrierOpen", "Running"):
+        assert "condition met" in await wait(condition)
+    conditions = {one["type"]: one for one in (await stage.status())["conditions"]}
+    assert {one["observedGeneration"] for one in conditions.values()} == {1}
+    await stage.exit("story-worker-0", 0)
+    await stage.exit("story-worker-1", 0)
+    assert "condition met" in await wait("Running=False")
+    assert {one["type"] for one in (await stage.status())["conditions"]} == {"Running", "Completed"}
+
+
 async def test_kubectl_scales_an_elastic_job(stage: OperatorStage, installed: ControlPlane):
     await stage.submit(workers=2, elastic=1)
     await stage.until(phase="Running", worker_ready="2/2")

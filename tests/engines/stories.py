@@ -121,6 +121,21 @@ async def a_command_that_does_not_exist_fails_the_job_at_once(stage: Stage) -> N
     assert "correct its command or image" in status["message"]
 
 
+async def an_exit_status_that_the_failure_policy_names_fails_the_job_at_once(stage: Stage) -> None:
+    rules = [
+        {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [75]}},
+        {"action": "Fail", "onExitCodes": {"role": "worker", "operator": "In", "values": [42]}},
+    ]
+    await stage.submit(workers=2, backoffLimit=0, failurePolicy={"rules": rules})
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 75)
+    await stage.until(phase="Running", ignoredFailures=1, restarts=0, attempt=2)
+    await stage.exit("story-worker-1", 42, message="no such column")
+    status = await stage.until(phase="Failed", reason="FailurePolicy", restarts=0, attempt=2)
+    assert "story-worker-1 failed with exit status 42" in status["message"]
+    assert "failurePolicy.rules[1] ends the job" in status["message"]
+
+
 async def a_server_that_exits_restarts_the_job(stage: Stage) -> None:
     await stage.submit(ps=1, workers=1)
     await stage.until(phase="Running")

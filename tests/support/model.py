@@ -91,12 +91,15 @@ class Model:
             raise Outdated
         self.job = self.job.model_copy(update={"status": status})
 
+    def is_current(self, job: PaddleJob) -> bool:
+        return self.job is not None and self.job.metadata == job.metadata
+
     async def perform(self, job: PaddleJob, action: Action) -> None:
         self._count_down()
         self.done.append(action)
         match action:
-            case Create(kind, name, manifest):
-                self._create(kind, name, manifest)
+            case Create(kind, name):
+                self._create(kind, name, action.manifest)
             case Delete(Kind.POD, name, uid, _, force, grace):
                 self._delete_pod(name, uid, force)
                 self.graces[name] = grace

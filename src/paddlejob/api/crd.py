@@ -145,5 +145,5 @@ def _flattened(schema: Schema, known: Schema) -> Schema:
 
 _KEPT = {
     "type", "properties", "items", "additionalProperties", "required", "enum", "minimum", "maximum",
-    "maxLength", "maxItems", "description", "default",
+    "maxLength", "minItems", "maxItems", "description", "default",
 }  # fmt: skip

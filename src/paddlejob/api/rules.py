@@ -140,6 +140,39 @@ def _stall_needs_the_log(spec: Obj) -> str | None:
 _NO_LOG = "has no effect if the log is not read; remove it, or set progress.enabled to true"
 
 
+def _failure_rules_say_when(spec: Obj) -> str | None:
+    for number, rule in enumerate(_failure_rules(spec)):
+        if ("onExitCodes" in rule) == ("onReasons" in rule):
+            return f"spec.failurePolicy.rules: rule {number} {_WHEN}"
+    return None
+
+
+def _failure_rules_name_roles(spec: Obj) -> str | None:
+    for number, rule in enumerate(_failure_rules(spec)):
+        role = rule.get("onExitCodes", {}).get("role")
+        if role and role not in spec:
+            return f"spec.failurePolicy.rules: rule {number} names {role}, {_NO_ROLE}"
+    return None
+
+
+def _failure_rules(spec: Obj) -> list[Obj]:
+    found: list[Obj] = (spec.get("failurePolicy") or {}).get("rules") or []
+    return found
+
+
+_WHEN = "needs either onExitCodes or onReasons; add one of them, and use two rules for both"
+_NO_ROLE = "a role that the job does not have; correct or remove onExitCodes.role"
+
+
+def _manager_is_a_path(spec: Obj) -> str | None:
+    given = spec.get("managedBy")
+    return None if given is None or re.fullmatch(_MANAGER, given) else f"spec.managedBy: {_NOT_A_MANAGER}"
+
+
+_MANAGER = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-A-Za-z0-9._~/]+"
+_NOT_A_MANAGER = "is not the name of a controller; use a domain, a slash and a name, as in example.com/controller"
+
+
 def _within_bounds(role: Obj) -> str | None:
     fewest, most = role.get("requests") or 1, role.get("limits")
     if fewest > role["replicas"] or (most is not None and role["replicas"] > most):
@@ -168,6 +201,7 @@ _CEL_COMPILES = (
     f"(''.matches({_CEL_PATTERN}) || !''.matches({_CEL_PATTERN}))"
 )
 
+_CEL_HAS_ROLE = "({})".format(" || ".join(f"(rule.onExitCodes.role == '{role}' && has(self.{role}))" for role in ROLES))
 _CEL_TOTAL = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
 
 RULES = (
@@ -222,6 +256,28 @@ RULES = (
         "progress.pattern is not a regular expression with named groups; correct it, for example step (?P<step>[0-9]+)",
         _pattern_compiles,
         ".progress.pattern",
+    ),
+    Rule(
+        "spec",
+        "!has(self.failurePolicy) || self.failurePolicy.rules.all(rule, has(rule.onExitCodes) != has(rule.onReasons))",
+        f"a rule {_WHEN}",
+        _failure_rules_say_when,
+        ".failurePolicy.rules",
+    ),
+    Rule(
+        "spec",
+        "!has(self.failurePolicy) || self.failurePolicy.rules.all(rule, !has(rule.onExitCodes) || "
+        f"!has(rule.onExitCodes.role) || {_CEL_HAS_ROLE})",
+        f"a rule names {_NO_ROLE}",
+        _failure_rules_name_roles,
+        ".failurePolicy.rules",
+    ),
+    Rule(
+        "spec",
+        f"!has(self.managedBy) || self.managedBy.matches('^{_MANAGER}$')",
+        _NOT_A_MANAGER,
+        _manager_is_a_path,
+        ".managedBy",
     ),
     Rule(
         "role",
@@ -307,7 +363,7 @@ _NOT_ELASTIC = (
 )
 
 CHANGE_RULES = (
-    *(_fixed(field) for field in ("intranet", "withGloo", "elastic", "schedulingPolicy")),
+    *(_fixed(field) for field in ("intranet", "withGloo", "elastic", "schedulingPolicy", "managedBy")),
     *(_role_fixed(role) for role in ROLES),
     *(_template_fixed(role) for role in ROLES),
     ChangeRule(

@@ -111,6 +111,67 @@ class ProgressSpec(Model):
     )
 
 
+class FailureAction(StrEnum):
+    RESTART = "Restart"
+    FAIL = "Fail"
+    IGNORE = "Ignore"
+
+
+class FailureReason(StrEnum):
+    """What ends an attempt, as status.reason shows it: failures of the program first, then disruptions."""
+
+    PROGRAM_FAILED = "ProgramFailed"
+    OUT_OF_MEMORY = "OutOfMemory"
+    USAGE_EXCEEDED = "UsageExceeded"
+    START_ERROR = "StartError"
+    COMMAND_NOT_FOUND = "CommandNotFound"
+    POST_START_HOOK_ERROR = "PostStartHookError"
+    SERVER_EXITED = "ServerExited"
+    STALLED = "Stalled"
+    EVICTED = "Evicted"
+    PREEMPTED = "Preempted"
+    NODE_LOST = "NodeLost"
+    POD_DELETED = "PodDeleted"
+    POD_LOST = "PodLost"
+
+
+class ExitCodeOperator(StrEnum):
+    IN = "In"
+    NOT_IN = "NotIn"
+
+
+class ExitCodes(Model):
+    role: Role | None = Field(None, description="Only pods of this role are looked at. By default all are.")
+    operator: ExitCodeOperator = Field(
+        description="In: a program that failed exited with one of the values. NotIn: none that failed did."
+    )
+    values: tuple[Annotated[int, Field(ge=1, le=255)], ...] = Field(
+        min_length=1, max_length=255, description="Exit statuses."
+    )
+
+
+class FailureRule(Model):
+    action: FailureAction = Field(
+        description="Restart: the job restarts, counted against backoffLimit. Fail: the job fails at once. Ignore: the "
+        "job restarts, not counted."
+    )
+    onExitCodes: ExitCodes | None = Field(None, description="The rule applies to these exit statuses of programs.")
+    onReasons: tuple[FailureReason, ...] | None = Field(
+        None,
+        min_length=1,
+        max_length=20,
+        description="The rule applies if the reason why the attempt ended is one of these.",
+    )
+
+
+class FailurePolicy(Model):
+    rules: tuple[FailureRule, ...] = Field(
+        min_length=1,
+        max_length=20,
+        description="The first rule that applies decides. Without one, failures are counted and disruptions are not.",
+    )
+
+
 PolicyName = Annotated[
     CleanPodPolicy,
     BeforeValidator(lambda name: OLD_POLICY_NAMES.get(name, name) if isinstance(name, str) else name),
@@ -177,6 +238,10 @@ class Spec(Model):
         description="The number of restarts after the program failed without getting further than before; where the "
         "log shows no step, after any failure. Defaults to 3.",
     )
+    failurePolicy: FailurePolicy | None = Field(
+        None,
+        description="What happens after certain failures, for example that exit status 42 fails the job at once.",
+    )
     stallSeconds: int | None = Field(
         None,
         ge=10,
@@ -192,6 +257,12 @@ class Spec(Model):
         ge=0,
         description="The job and its objects are deleted this many seconds after it ended. By default they are kept.",
     )
+    managedBy: str | None = Field(
+        None,
+        max_length=63,
+        description="The controller that runs the job, for example kueue.x-k8s.io/multikueue. The operator leaves "
+        f"a job alone that names another than {contract.MANAGER}, which is the default. Cannot be changed.",
+    )
     suspend: bool = Field(
         False, description="If true, the pods are deleted and none are created until it is false again."
     )
@@ -199,6 +270,11 @@ class Spec(Model):
     @property
     def clean(self) -> CleanPodPolicy:
         return self.cleanPodPolicy or self.cleanPolicy or CleanPodPolicy.ON_COMPLETION
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this operator runs the job, and no other controller."""
+        return self.managedBy in (None, contract.MANAGER)
 
     @property
     def backoff_limit(self) -> int:
@@ -270,8 +346,12 @@ class RoleStatus(Model):
 
 
 class Condition(Model):
-    type: str = Field(description="Running, Restarting, Suspended, Completed or Failed.")
+    type: str = Field(
+        description="Running, Restarting, Suspended, Completed or Failed; and until the job ends PodsCreated, "
+        "GangAdmitted (with gang scheduling), PodsScheduled and StartBarrierOpen."
+    )
     status: str = Field(description="True or False.")
+    observedGeneration: int = Field(0, description="The generation of the spec that the condition was judged for.")
     reason: str = Field("", description="A machine-readable reason.")
     message: str = Field("", description="A human-readable message.")
     lastTransitionTime: str = Field("", description="When the status of the condition last changed.")
@@ -336,6 +416,7 @@ class Status(Model):
     restartsWithoutProgress: int = Field(
         0, description="Restarts in a row after attempts without progress; the delay before the next grows with them."
     )
+    ignoredFailures: int = Field(0, description="Restarts after failures that failurePolicy ignores; not limited.")
     startupTimeouts: int = Field(
         0, description="Restarts because a pod did not start within startupDeadlineSeconds; not limited."
     )

@@ -40,5 +40,8 @@ class Backend(Protocol):
     async def report(self, job: PaddleJob, status: Status) -> None:
         """Write the status over the one the job was read with, or raise Outdated."""
 
+    def is_current(self, job: PaddleJob) -> bool:
+        """Whether the job still exists with the spec that it was read with."""
+
     async def perform(self, job: PaddleJob, action: Action) -> None:
         """Carry out one action. Rejected is remembered and planned around; other errors are retried."""

@@ -1,7 +1,8 @@
 """Carrying out a plan's actions: in order, but many of one kind at once.
 
 The first of a kind goes alone: if it is rejected (a quota, a bad image name), a thousand others are not tried. Each
-success admits one more, so 1, 2, 4 ... up to 32 are in flight.
+success admits one more, so 1, 2, 4 ... up to 32 are in flight. Before each create the caller is asked whether to go on:
+the job may have been deleted meanwhile, or other jobs may wait for their turn. What was left out is planned again.
 """
 
 from __future__ import annotations
@@ -14,18 +15,24 @@ from paddlejob.plan import Action, Create
 
 MOST_IN_FLIGHT = 32
 Perform = Callable[[Action], Awaitable[None]]
+Proceed = Callable[[], bool]
 
 
-async def carry_out(actions: Iterable[Action], perform: Perform) -> None:
-    """Perform all. After an error no further one starts; it is raised when those in flight have ended."""
+async def carry_out(actions: Iterable[Action], perform: Perform, proceed: Proceed = lambda: True) -> bool:
+    """Perform all. After an error no further one starts; it is raised when those in flight have ended.
+
+    Returns False if `proceed` ended it early.
+    """
     for _, run in groupby(actions, key=_kind):
-        await _perform_run(run, perform)
+        if not await _perform_run(run, perform, proceed):
+            return False
+    return True
 
 
-async def _perform_run(actions: Iterator[Action], perform: Perform) -> None:
+async def _perform_run(actions: Iterator[Action], perform: Perform, proceed: Proceed) -> bool:
     in_flight: set[asyncio.Future[None]] = set()
     try:
-        await _perform_concurrently(actions, perform, in_flight)
+        return await _perform_concurrently(actions, perform, proceed, in_flight)
     finally:
         # Only a cancelled turn leaves any in flight; they must not outlive it.
         for one in in_flight:
@@ -34,12 +41,14 @@ async def _perform_run(actions: Iterator[Action], perform: Perform) -> None:
 
 
 async def _perform_concurrently(
-    actions: Iterator[Action], perform: Perform, in_flight: set[asyncio.Future[None]]
-) -> None:
-    allowed, error = 1, None
+    actions: Iterator[Action], perform: Perform, proceed: Proceed, in_flight: set[asyncio.Future[None]]
+) -> bool:
+    allowed, error, proceeds = 1, None, True
     while True:
-        while error is None and len(in_flight) < allowed and (action := next(actions, None)) is not None:
-            in_flight.add(asyncio.ensure_future(perform(action)))
+        while error is None and proceeds and len(in_flight) < allowed and (action := next(actions, None)) is not None:
+            proceeds = not isinstance(action, Create) or proceed()
+            if proceeds:
+                in_flight.add(asyncio.ensure_future(perform(action)))
         if not in_flight:
             break
         ended, _ = await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
@@ -50,6 +59,7 @@ async def _perform_concurrently(
         allowed = min(allowed + len(ended), MOST_IN_FLIGHT)
     if error is not None:
         raise error
+    return proceeds
 
 
 def _kind(action: Action) -> str:

@@ -47,6 +47,7 @@ class KeyedQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._not_before: dict[K, float] = {}
         self._intervals: deque[tuple[float, K]] = deque()
+        self._concurrency = 1
         self._changed = asyncio.Event()
         self._stopped = False
 
@@ -54,6 +55,14 @@ class KeyedQueue(Generic[K]):
     def depth(self) -> int:
         """How many keys are waiting, due or not."""
         return len(self._due)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether a key is due and waits for one of the turns in progress to end."""
+        if len(self._working) < self._concurrency:
+            return False
+        self._drop_stale()
+        return bool(self._heap) and self._heap[0][0] <= time.monotonic()
 
     def add(self, key: K) -> None:
         """Process the key as soon as possible."""
@@ -66,6 +75,7 @@ class KeyedQueue(Generic[K]):
     async def run(self, worker: Callable[[K], Awaitable[None]], concurrency: int) -> None:
         """Process keys until `stop()`, at most `concurrency` at a time. Cancelling it cancels the turns in progress."""
         free = asyncio.Semaphore(concurrency)
+        self._concurrency = concurrency
         async with asyncio.TaskGroup() as turns:
             while True:
                 await free.acquire()
@@ -101,14 +111,17 @@ class KeyedQueue(Generic[K]):
         while not self._stopped:
             now = time.monotonic()
             self._end_intervals(now)
-            while self._heap and self._is_stale(self._heap[0]):
-                heapq.heappop(self._heap)
+            self._drop_stale()
             if self._heap and self._heap[0][0] <= now:
                 key = heapq.heappop(self._heap)[2]
                 self._working.add(key)
                 return key, self._due.pop(key)
             await self._wait(self._heap[0][0] - now if self._heap else None)
         return None
+
+    def _drop_stale(self) -> None:
+        while self._heap and self._is_stale(self._heap[0]):
+            heapq.heappop(self._heap)
 
     def _is_stale(self, asked: tuple[float, int, K]) -> bool:
         """Whether the key was queued for an earlier time since, or processed meanwhile."""

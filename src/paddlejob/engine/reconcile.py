@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
 from paddlejob.engine.carry_out import carry_out
+from paddlejob.engine.fair_limiter import FairLimiter
 from paddlejob.plan import Action, RecordEvent, Rejection, plan
 from paddlejob.plan.diagnosis.rejections import name_of
 from paddlejob.plan.times import earliest
@@ -18,6 +20,9 @@ REPORTS_APART = 2.0
 """Seconds between two reports of mere progress; more if reports take long."""
 PROGRESS_APART = 9.0
 """Seconds between two reports of steps alone. A status costs an API server 2.3 ms, and logs are read every 10 s."""
+STARTING_APART = 0.2
+"""Seconds for each job that is being started: while many are, the API server has pods to create before reports of mere
+progress, and 500 jobs would report a third time each before they run."""
 RESULTS_APART = 1.0
 """The workers that are done must be known should their pods vanish, so they are reported sooner."""
 REPORT_SPACING = 100
@@ -25,6 +30,12 @@ REPORT_SPACING = 100
 LONGEST_DELAY = 30.0
 LONGEST_SPACING = 30.0
 """One slow write must not silence a job for longer."""
+REQUESTS_IN_FLIGHT = 24
+"""Of all jobs together. The client has 40 connections, and watches, logs and status reports need some of them."""
+LEAST_CREATES = 10
+"""In a turn, however many jobs wait for theirs."""
+LOOK_EVERY = 25
+"""Creates after which the job is looked at again; it may have been deleted."""
 stopwatch = time.monotonic
 log = logging.getLogger(__name__)
 
@@ -41,15 +52,23 @@ class Memory:
 
 
 class Reconciler:
-    """Plans and acts for each job in turn."""
+    """Plans and acts for each job in turn. A turn ends early if `crowded` says that jobs wait for one."""
 
     def __init__(
-        self, backend: Backend, clock: Callable[[], float] = time.time, progress_apart: float = PROGRESS_APART
+        self,
+        backend: Backend,
+        clock: Callable[[], float] = time.time,
+        progress_apart: float = PROGRESS_APART,
+        crowded: Callable[[], bool] = lambda: False,
     ) -> None:
         self._backend = backend
+        self._crowded = crowded
+        self._limiter: FairLimiter[Key] = FairLimiter(REQUESTS_IN_FLIGHT)
         self._progress_apart = progress_apart
         self._clock = clock
         self._memories: dict[Key, Memory] = {}
+        self._starting: set[Key] = set()
+        """Jobs that are on their way to Running, and that nothing hinders."""
         self._report_took = 0.0
 
     async def step(self, key: Key) -> float | None:
@@ -57,20 +76,38 @@ class Reconciler:
         view = await self._backend.observe(key)
         if view is None:
             self._memories.pop(key, None)
+            self._starting.discard(key)
             return None
         now = self._clock()
         memory = self._memory(key, view.job, now)
         decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
+        self._note_starting(key, decided.status)
         try:
             later = await self._report(memory, view.job, decided.status, now)
-            await carry_out(_events_first(decided.actions), lambda action: self._perform(memory, view.job, action))
+            complete = await carry_out(
+                _events_first(decided.actions),
+                lambda action: self._perform(memory, view.job, action),
+                self._proceeding(view.job),
+            )
         except Outdated:
             memory.outdated += 1
             return now + min(0.1 * 2.0 ** min(memory.outdated - 2, 20), LONGEST_DELAY) if memory.outdated > 1 else now
         except Rejected:
             return self._clock()
         memory.outdated = 0
-        return earliest(decided.wake_at, later)
+        return earliest(decided.wake_at, later) if complete else self._clock()
+
+    def _proceeding(self, job: PaddleJob) -> Callable[[], bool]:
+        """Asked before each create of a turn: whether the turn goes on."""
+        numbers = itertools.count()
+
+        def proceed() -> bool:
+            number = next(numbers)
+            if number % LOOK_EVERY == 0 and not self._backend.is_current(job):
+                return False
+            return number < LEAST_CREATES or not self._crowded()
+
+        return proceed
 
     def _memory(self, key: Key, job: PaddleJob, now: float) -> Memory:
         """A new job of the same name starts with a fresh memory."""
@@ -79,11 +116,18 @@ class Reconciler:
             known = self._memories[key] = Memory(job.metadata.uid, now)
         return known
 
+    def _note_starting(self, key: Key, status: Status) -> None:
+        if status.phase in (Phase.PENDING, Phase.STARTING) and status.reason in UNHINDERED:
+            self._starting.add(key)
+        else:
+            self._starting.discard(key)
+
     async def _report(self, memory: Memory, job: PaddleJob, status: Status, now: float) -> float | None:
         """Write the status if it changed. Returns when to write it instead, if that can wait."""
         if status == job.status:
             return None
-        apart = max(REPORTS_APART, min(REPORT_SPACING * self._report_took, LONGEST_SPACING))
+        spacing = max(REPORT_SPACING * self._report_took, STARTING_APART * len(self._starting))
+        apart = max(REPORTS_APART, min(spacing, LONGEST_SPACING))
         if status.role(Role.WORKER).finished != job.status.role(Role.WORKER).finished:
             apart = RESULTS_APART
         elif _only_steps_differ(status, job.status):
@@ -99,7 +143,8 @@ class Reconciler:
 
     async def _perform(self, memory: Memory, job: PaddleJob, action: Action) -> None:
         try:
-            await self._backend.perform(job, action)
+            async with self._limiter.hold((job.namespace, job.name)):
+                await self._backend.perform(job, action)
         except Rejected as error:
             self._remember(memory, job, name_of(action), error)
             raise
@@ -118,8 +163,9 @@ def _events_first(actions: Iterable[Action]) -> list[Action]:
     return sorted(actions, key=lambda action: not isinstance(action, RecordEvent))
 
 
+UNHINDERED = ("Created", "PodsNotReady", "Starting")
 STEPS: dict[str, object] = {"progress": None, "goodput": None}
-COUNTS: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": "", **STEPS}
+COUNTS: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": "", "conditions": (), **STEPS}
 
 
 def _only_counts_differ(one: Status, other: Status) -> bool:

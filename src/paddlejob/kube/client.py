@@ -14,7 +14,7 @@ from paddlejob.errors import Gone, Unreachable
 from paddlejob.kube.access import Access
 from paddlejob.kube.api_errors import api_error
 from paddlejob.kube.resource import Object, Objects, Resource
-from paddlejob.kube.transport import Observe, Request, Transport
+from paddlejob.kube.transport import JSON, METADATA, METADATA_LIST, Observe, Request, Transport
 
 PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"
@@ -102,14 +102,15 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
         size: int = PAGE,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[Page, None]:
         """A consistent list in pages, so that a long one is never in memory at once; size 0 means one page."""
         params = _selectors(label_selector, field_selector)
         if size:
             params["limit"] = str(size)
-        path = resource.collection(namespace)
+        path, accept = resource.collection(namespace), METADATA_LIST if metadata_only else JSON
         while True:
-            page = await self._do(Request("list", resource, "GET", path, dict(params)))
+            page = await self._do(Request("list", resource, "GET", path, dict(params), accept=accept))
             metadata = page["metadata"]
             yield Page(page.get("items") or [], metadata["resourceVersion"])
             if not metadata.get("continue"):
@@ -125,6 +126,7 @@ class Client:
         label_selector: str = "",
         seconds: int = 300,
         opened: Callable[[], None] = lambda: None,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[WatchEvent, None]:
         """The events after `version` until the server ends the stream; raises Gone if that version is too old.
 
@@ -137,7 +139,8 @@ class Client:
             "resourceVersion": version,
             "timeoutSeconds": str(seconds),
         }
-        request = Request("watch", resource, "GET", resource.collection(namespace), params)
+        accept = METADATA if metadata_only else JSON
+        request = Request("watch", resource, "GET", resource.collection(namespace), params, accept=accept)
         async with aclosing(self._transport.lines(request, idle=WATCH_IDLE_SECONDS, opened=opened)) as lines:
             async for line in lines:
                 if line:

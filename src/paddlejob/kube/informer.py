@@ -30,9 +30,10 @@ log = logging.getLogger(__name__)
 class Informer(Generic[T]):
     """Caches what `transform` makes of each object; `run()` keeps the cache current until it is cancelled.
 
-    `index` returns the keys under which `by_index` finds an object. The raw objects are not kept. Only an `optional`
-    resource may be missing from the server: a 404 for any other is an error of the server or of a load balancer in
-    front of it, so the cache stays as it is.
+    `index` returns the keys under which `by_index` finds an object. The raw objects are not kept. With `metadata_only`
+    the server sends no more of an object than its metadata. Objects that `ignore` names are not stored. Only an
+    `optional` resource may be missing from the server: a 404 for any other is an error of the server or of a load
+    balancer in front of it, so the cache stays as it is.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class Informer(Generic[T]):
         label_selector: str = "",
         index: Callable[[T], Iterable[Hashable]] = lambda value: (),
         optional: bool = False,
+        metadata_only: bool = False,
+        ignore: Callable[[Object], bool] = lambda obj: False,
     ) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
@@ -59,6 +62,8 @@ class Informer(Generic[T]):
         """The time.monotonic() of the last response from the server."""
         self._client = client
         self._optional = optional
+        self._metadata_only = metadata_only
+        self._ignore = ignore
         self._namespace = namespace
         self._label_selector = label_selector
         self._store = Store(transform, index)
@@ -129,14 +134,21 @@ class Informer(Generic[T]):
     async def _list_in_pages(self, size: int) -> None:
         listed: set[Key] = set()
         version = ""
-        pages = self._client.pages(self.resource, self._namespace, label_selector=self._label_selector, size=size)
+        pages = self._client.pages(
+            self.resource,
+            self._namespace,
+            label_selector=self._label_selector,
+            size=size,
+            metadata_only=self._metadata_only,
+        )
         async for page in pages:
             if not version:
                 self._detect_restore(int(page.version))
             version = page.version
             for obj in page.items:
-                listed.add(key_of(obj))
-                self._store.put(obj)
+                if not self._ignore(obj):
+                    listed.add(key_of(obj))
+                    self._store.put(obj)
             self._contact_made()
         self._store.prune(listed, int(version))
         self._version = self._newest = version
@@ -156,6 +168,7 @@ class Informer(Generic[T]):
             label_selector=self._label_selector,
             seconds=random.randint(WATCH_SECONDS * 4 // 5, WATCH_SECONDS),
             opened=self._contact_made,
+            metadata_only=self._metadata_only,
         )
         async with aclosing(events):
             async for event in events:
@@ -166,8 +179,12 @@ class Informer(Generic[T]):
     def _apply(self, event: WatchEvent) -> None:
         metadata = event.object["metadata"]
         version = metadata["resourceVersion"]
-        if event.type == "DELETED":
-            self._store.remove(key_of(event.object), metadata["uid"], int(version))
+        ignored = event.type != "BOOKMARK" and self._ignore(event.object)
+        if event.type == "DELETED" or ignored:
+            # One that was never stored leaves no trace: a cluster may have many, and they change often.
+            key = key_of(event.object)
+            if not ignored or self._store.get(*key) is not None:
+                self._store.remove(key, metadata["uid"], int(version))
         elif event.type != "BOOKMARK":
             self._store.put(event.object)
         self._version = self._newest = version

@@ -33,6 +33,11 @@ KEEPALIVE_SECONDS = 60.0
 # After these the request may or may not have reached the server.
 CONNECTION_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
 
+JSON = "application/json"
+METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+"""The server sends no more of an object than its metadata."""
+
 log = logging.getLogger(__name__)
 Observe = Callable[[str, Resource, int], None]
 
@@ -47,7 +52,8 @@ class Request:
     path: str
     params: dict[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    content_type: str = "application/json"
+    content_type: str = JSON
+    accept: str = JSON
 
     @property
     def writes(self) -> bool:
@@ -89,7 +95,7 @@ class Transport:
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"Accept": "application/json", "User-Agent": "paddlejob"},
+            headers={"User-Agent": "paddlejob"},
         )
         return self
 
@@ -159,7 +165,7 @@ class Transport:
             raise RuntimeError("the client is not open; use it inside `async with`")
         if request.writes and not self._may_write():
             raise NotLeader(f"{request} was not sent: this process does not hold the lease")
-        headers = {"Authorization": header} if header else {}
+        headers = {"Accept": request.accept} | ({"Authorization": header} if header else {})
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         code, begun = 0, time.time()

@@ -50,10 +50,13 @@ class LocalBackend:
         world = _world(job, kubelet.objects)
         return View(_with_port(job, kubelet.objects), replace(world, logs=self.readings.get(key)))
 
+    def is_current(self, job: PaddleJob) -> bool:
+        document = self._kubelet(job).objects.folder.document()
+        return document is not None and document["metadata"]["generation"] == job.metadata.generation
+
     async def report(self, job: PaddleJob, status: Status) -> None:
         folder = self._kubelet(job).objects.folder
-        document = folder.document()
-        if document is None or document["metadata"]["generation"] != job.metadata.generation:
+        if not self.is_current(job):
             raise Outdated
         await _retry_while_disk_is_full(lambda: folder.write_status(status))
 
@@ -61,10 +64,10 @@ class LocalBackend:
         kubelet = self._kubelet(job)
         objects = kubelet.objects
         match action:
-            case Create(Kind.POD, _, manifest):
-                self._create_pod(objects, manifest)
-            case Create(Kind.ENVIRONMENT, name, manifest):
-                objects.publish(_attempt(name), name, manifest["data"])
+            case Create(Kind.POD):
+                self._create_pod(objects, action.manifest)
+            case Create(Kind.ENVIRONMENT, name):
+                objects.publish(_attempt(name), name, action.manifest["data"])
             case Create(Kind.SERVICE, name):
                 objects.services.add(name)
             case Delete(Kind.POD, name, uid, _, force, grace):

@@ -47,6 +47,8 @@ def preflight(
         found.notes += _smaller(job, options, machine)
     found.notes += _gpu_notes(job, options, machine)
     found.notes += temporary_notes(options)
+    if not job.spec.is_ours:
+        found.notes.append(f"No effect on one machine, only on a cluster: managedBy {job.spec.managedBy}.")
     for role, spec in job.spec.roles.items():
         pod = spec.template["spec"]
         found.errors += [f"spec.{role}.template: {error}" for error in _unmatched_nodes(pod, machine)]

@@ -16,6 +16,7 @@ from paddlejob.kube.resource import Object
 from paddlejob.objects.container_status import container_status
 from paddlejob.objects.resources import attempt_of, job_of, labels_of, owner_of
 from paddlejob.objects.startup import startup
+from paddlejob.objects.stored_job import StoredJob, stored
 from paddlejob.plan import Pod, PodGroup
 from paddlejob.plan.names import environment_of
 from paddlejob.plan.times import parse
@@ -23,6 +24,8 @@ from paddlejob.plan.times import parse
 T = TypeVar("T")
 REPLICA_NAME = re.compile(rf"-({'|'.join(Role)})-(\d{{1,9}})")
 WOKEN = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d{1,9})?)")
+OTHER_WORKLOADS = ("batch.volcano.sh", "v1", "apps", "batch")
+"""API groups of workloads for which Volcano makes pod groups; `v1` is a plain pod."""
 log = logging.getLogger(__name__)
 
 
@@ -63,6 +66,12 @@ def job(obj: Object) -> PaddleJob | UnreadableJob:
         return found
 
 
+def stored_job(obj: Object) -> StoredJob | UnreadableJob:
+    """The job as a cache keeps it, at a third of its size."""
+    found = job(obj)
+    return found if isinstance(found, UnreadableJob) else stored(found)
+
+
 def _unreadable(error: ValidationError) -> str:
     faults = [(".".join(str(part) for part in one["loc"]), one["msg"], one["input"]) for one in error.errors()]
     quoted = "; ".join(f"{field} is {json.dumps(given, default=str)[:80]}: {why}" for field, why, given in faults[:5])
@@ -81,6 +90,12 @@ def environment(obj: Object) -> Owned[tuple[int, str]]:
 def service(obj: Object) -> Owned[tuple[str, str]]:
     """The name and the uid of a Service."""
     return _owned(obj, (obj["metadata"]["name"], obj["metadata"]["uid"]))
+
+
+def is_of_another_workload(obj: Object) -> bool:
+    """Whether a PodGroup belongs to a workload that is not ours; Volcano makes one for each of its jobs and pods."""
+    owners = (one for one in obj["metadata"].get("ownerReferences") or [] if one.get("controller"))
+    return any(one["apiVersion"].partition("/")[0] in OTHER_WORKLOADS for one in owners)
 
 
 def pod_group(obj: Object) -> Owned[PodGroup]:

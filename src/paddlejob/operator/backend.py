@@ -15,6 +15,7 @@ from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder, EventType
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS, attempt_of, is_paddlejob, job_of, owner_of
+from paddlejob.objects.stored_job import StoredJob
 from paddlejob.objects.transform import UnreadableJob
 from paddlejob.operator.informers import Informers
 from paddlejob.operator.nodes import Nodes
@@ -75,9 +76,10 @@ class KubeBackend:
         )
 
     async def observe(self, key: Key) -> View | None:
-        job = self._informers.jobs.get(*key)
-        if not isinstance(job, PaddleJob):
+        stored = self._informers.jobs.get(*key)
+        if not isinstance(stored, StoredJob) or not stored.spec.is_ours:
             return None
+        job = stored.whole()
         uid, informers = job.metadata.uid, self._informers
         groups = [*informers.pod_groups.by_index(uid), *informers.pod_groups.by_index((job.namespace, job.name))]
         pods = tuple(one.value for one in informers.pods.by_index(uid) if one.value is not None)
@@ -110,6 +112,12 @@ class KubeBackend:
         """A dead watch can go unnoticed for minutes, so after a conflict the job is read directly."""
         with suppress(NotFound):
             self._informers.jobs.record_write(await self._client.get(PADDLEJOBS, job.name, job.namespace))
+
+    def is_current(self, job: PaddleJob) -> bool:
+        found = self._informers.jobs.get(job.namespace, job.name)
+        if not isinstance(found, PaddleJob) or found.metadata.deletionTimestamp != job.metadata.deletionTimestamp:
+            return False
+        return (found.metadata.uid, found.metadata.generation) == (job.metadata.uid, job.metadata.generation)
 
     async def perform(self, job: PaddleJob, action: Action) -> None:
         match action:

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.types import PaddleJob
 from paddlejob.engine.backend import Key
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects import transform
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
+from paddlejob.objects.stored_job import StoredJob
 from paddlejob.objects.transform import Owned, UnreadableJob
 from paddlejob.plan import Pod, PodGroup
 
-Job = PaddleJob | UnreadableJob
+Job = StoredJob | UnreadableJob
 
 
 def _by_owner(owned: Owned[Any]) -> tuple[str]:
@@ -33,18 +33,36 @@ def _by_owner_and_name(owned: Owned[PodGroup]) -> tuple[str, tuple[str, str]]:
 class Informers:
     def __init__(self, client: Client, namespace: str | None) -> None:
         ours = contract.LABEL_JOB
-        self.jobs: Informer[Job] = Informer(client, PADDLEJOBS, transform.job, namespace=namespace)
+        self.jobs: Informer[Job] = Informer(client, PADDLEJOBS, transform.stored_job, namespace=namespace)
         self.pods: Informer[Owned[Pod | None]] = Informer(
             client, PODS, transform.pod, namespace=namespace, label_selector=ours, index=_by_owner
         )
         self.environments: Informer[Owned[tuple[int, str]]] = Informer(
-            client, CONFIGMAPS, transform.environment, namespace=namespace, label_selector=ours, index=_by_owner
+            client,
+            CONFIGMAPS,
+            transform.environment,
+            namespace=namespace,
+            label_selector=ours,
+            index=_by_owner,
+            metadata_only=True,
         )
         self.services: Informer[Owned[tuple[str, str]]] = Informer(
-            client, SERVICES, transform.service, namespace=namespace, label_selector=ours, index=_by_owner
+            client,
+            SERVICES,
+            transform.service,
+            namespace=namespace,
+            label_selector=ours,
+            index=_by_owner,
+            metadata_only=True,
         )
         self.pod_groups: Informer[Owned[PodGroup]] = Informer(
-            client, POD_GROUPS, transform.pod_group, namespace=namespace, index=_by_owner_and_name, optional=True
+            client,
+            POD_GROUPS,
+            transform.pod_group,
+            namespace=namespace,
+            index=_by_owner_and_name,
+            optional=True,
+            ignore=transform.is_of_another_workload,
         )
         informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups)
         self._by_resource: dict[Resource, Informer[Any]] = {one.resource: one for one in informers}

@@ -19,6 +19,7 @@ from paddlejob.errors import Forbidden, KubeError
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder
 from paddlejob.objects.resources import PADDLEJOBS
+from paddlejob.objects.stored_job import StoredJob
 from paddlejob.operator.informers import Informers, Job
 from paddlejob.operator.job_log import JobLog, Source, running_workers
 from paddlejob.plan import Pod, PodPhase, names
@@ -89,7 +90,7 @@ class LogReader:
 
     async def _turn(self, key: Key) -> None:
         job = self._informers.jobs.get(*key)
-        if not isinstance(job, PaddleJob) or not _is_training(job):
+        if not isinstance(job, StoredJob) or not _is_training(job):
             self._forget(key)
             return
         if not self._enabled:
@@ -107,7 +108,7 @@ class LogReader:
             self.readings.pop(known.uid, None)
             self._warned.discard(known.uid)
 
-    async def _read(self, key: Key, job: PaddleJob) -> float:
+    async def _read(self, key: Key, job: StoredJob) -> float:
         """Read what is new, and return in how many seconds to read again."""
         known, regular = self._logs[key], self._interval()
         if self._source.monotonic() < self._denied.get(job.namespace, float("-inf")) + DENIED_SECONDS:
@@ -133,9 +134,9 @@ class LogReader:
         """Seconds between two reads of a job; varied, so that jobs that began together are not read together."""
         return max(READ_EVERY, len(self._logs) / AVERAGE_RATE) * random.uniform(1.0, 1.2)
 
-    async def _read_workers(self, known: JobLog, job: PaddleJob) -> None:
-        assert job.spec.worker is not None
-        container = str(training_container(job.spec.worker.template["spec"]["containers"])["name"])
+    async def _read_workers(self, known: JobLog, job: StoredJob) -> None:
+        worker = job.whole().spec.roles[Role.WORKER]
+        container = str(training_container(worker.template["spec"]["containers"])["name"])
         most = min(max(LINES_OF_ALL // max(1, len(self._logs)), FEWEST_LINES), MOST_LINES)
         first, moment = self._first_worker(job), self._source.monotonic()
         if first is not None:
@@ -173,6 +174,8 @@ class LogReader:
 def _is_training(job: Job | None) -> bool:
     """Whether its log is worth reading, and its author wants it read."""
     if not isinstance(job, PaddleJob) or job.metadata.deletionTimestamp or job.spec.worker is None:
+        return False
+    if not job.spec.is_ours:
         return False
     return job.status.phase is Phase.RUNNING and (job.spec.progress or ProgressSpec()).enabled
 

@@ -107,7 +107,8 @@ async def _reconcile_jobs(
     recorder = EventRecorder(client, contract.EVENT_SOURCE)
     queue: KeyedQueue[Key] = KeyedQueue(observe=metrics.observe_reconcile, on_failure=_on_failure(metrics))
     logs = LogReader(client, informers, recorder, queue.add, enabled=options.read_logs)
-    reconciler = Reconciler(KubeBackend(client, informers, recorder, logs.readings), clock=client.server_time)
+    backend = KubeBackend(client, informers, recorder, logs.readings)
+    reconciler = Reconciler(backend, clock=client.server_time, crowded=lambda: queue.crowded)
     informers.enqueue_changes(queue.add)
     metrics.collect_from(informers, queue)
     health.last_contact = lambda: informers.last_contact

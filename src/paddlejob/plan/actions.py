@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from paddlejob.api.types import Status
 from paddlejob.plan.world import Pod
+
+Manifest = dict[str, Any]
 
 
 class Kind(StrEnum):
@@ -23,7 +26,12 @@ class Create:
 
     kind: Kind
     name: str
-    manifest: dict[str, Any] = field(repr=False)
+    source: Manifest | Callable[[], Manifest] = field(repr=False)
+    """The manifest, or what builds it: those of 6,000 pods take 2 s and 100 MiB, so each is built when it is sent."""
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.source if isinstance(self.source, dict) else self.source()
 
 
 @dataclass(frozen=True)

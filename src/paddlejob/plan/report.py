@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Condition, Phase, Role, RoleStatus, Status
-from paddlejob.plan import indexes, progress, times
+from paddlejob.api.types import Phase, Role, RoleStatus, Status
+from paddlejob.plan import indexes, progress
+from paddlejob.plan.conditions import conditions
 from paddlejob.plan.objects.metadata import worker_selector
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
 MESSAGE_LIMIT = 2000
-CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUSPENDED, Phase.COMPLETED, Phase.FAILED)
 
 
 def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: object) -> Status:
@@ -20,7 +20,7 @@ def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: ob
         update={
             **counts,
             "selector": worker_selector(s.job),
-            "conditions": _conditions(after.status, s.now),
+            "conditions": conditions(after),
         }
     )
     return progress.carried_on(s.job.status, status, s.now)
@@ -48,21 +48,3 @@ def _counted(s: Snapshot, role: Role) -> RoleStatus:
 def _is_failure(pod: Pod, phase: Phase | None) -> bool:
     """A server that is stopped once the job has completed did not fail."""
     return pod.phase is PodPhase.FAILED and not (pod.stopping and phase is Phase.COMPLETED)
-
-
-def _conditions(status: Status, now: float) -> tuple[Condition, ...]:
-    """Only the condition that the phase names is true. One that was never true is not listed."""
-    found = []
-    for type_ in CONDITIONS:
-        before, true = status.condition(type_), status.phase is type_
-        if before is None and not true:
-            continue
-        value = "True" if true else "False"
-        if before and before.status == value and (not true or before.reason == status.reason):
-            found.append(before)
-            continue
-        since = before.lastTransitionTime if before and before.status == value else times.format(now)
-        found.append(
-            Condition(type=type_, status=value, reason=status.reason, message=status.message, lastTransitionTime=since)
-        )
-    return tuple(found)

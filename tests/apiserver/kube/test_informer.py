@@ -43,6 +43,19 @@ async def test_it_follows_objects_as_they_are_created_changed_and_deleted(client
     assert time.monotonic() - informer.last_contact < 60
 
 
+async def test_an_informer_of_metadata_is_sent_no_more_of_an_object(client: Client, namespace: str) -> None:
+    await client.create(CONFIGMAPS, configmap("old", namespace, x="1"))
+    informer = Informer(client, CONFIGMAPS, lambda raw: sorted(raw), namespace=namespace, metadata_only=True)
+    async with background(informer.run()):
+        await until(informer.synced.is_set)
+        await client.create(CONFIGMAPS, configmap("new", namespace, x="2"))
+        await until(lambda: informer.get(namespace, "new"))
+        for name in ("old", "new"):
+            assert "data" not in (informer.get(namespace, name) or [])
+        await client.delete(CONFIGMAPS, "new", namespace)
+        await until(lambda: informer.get(namespace, "new") is None)
+
+
 async def test_pods_are_found_by_their_owner(client: Client, namespace: str) -> None:
     def owner(raw: Object) -> str:
         return raw["metadata"]["labels"]["job"]

@@ -7,6 +7,8 @@ import pytest
 from paddlejob.api.validate import faults
 from tests.support.builders import document
 
+EXITS = {"operator": "In", "values": [42]}
+
 
 @pytest.mark.parametrize(
     "options",
@@ -27,6 +29,10 @@ from tests.support.builders import document
         {"activeDeadlineSeconds": 1},
         {"ttlSecondsAfterFinished": 0},
         {"workers": 10_000},
+        {"failurePolicy": {"rules": [{"action": "Fail", "onReasons": ["OutOfMemory"]}] * 20}},
+        {"failurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [1, 255]}}]}},
+        {"managedBy": "kueue.x-k8s.io/multikueue"},
+        {"managedBy": "e.com/" + "x" * 57},
         {"stallSeconds": 10, "progress": {"metrics": ["accuracy"]}},
     ],
 )
@@ -52,6 +58,29 @@ def test_a_value_at_its_bound_is_valid(options: dict):
         ({"activeDeadlineSeconds": 0}, "spec.activeDeadlineSeconds", "0 is less than 1; use 1 or more"),
         ({"stallSeconds": 60, "progress": {"enabled": False}}, "spec.stallSeconds", "has no effect if the log is not"),
         ({"stallSeconds": 9}, "spec.stallSeconds", "9 is less than 10"),
+        (
+            {"failurePolicy": {"rules": [{"action": "Fail", "onReasons": ["Stalled"]}, {"action": "Fail"}]}},
+            "spec.failurePolicy.rules",
+            "rule 1 needs either onExitCodes or onReasons",
+        ),
+        (
+            {"failurePolicy": {"rules": [{"action": "Fail", "onExitCodes": EXITS | {"role": "heter"}}]}},
+            "spec.failurePolicy.rules",
+            "rule 0 names heter, a role that the job does not have",
+        ),
+        ({"failurePolicy": {"rules": []}}, "spec.failurePolicy.rules", "is empty; add at least one"),
+        (
+            {"failurePolicy": {"rules": [{"action": "Fail", "onReasons": ["Stalled"]}] * 21}},
+            "spec.failurePolicy.rules",
+            "has 21 items; use at most 20",
+        ),
+        (
+            {"failurePolicy": {"rules": [{"action": "Fail", "onExitCodes": EXITS | {"values": [256]}}]}},
+            "spec.failurePolicy.rules[0].onExitCodes.values[0]",
+            "256 is more than 255",
+        ),
+        ({"managedBy": "kueue"}, "spec.managedBy", "is not the name of a controller"),
+        ({"managedBy": "e.com/" + "x" * 58}, "spec.managedBy", "has 64 characters; use at most 63"),
         ({"withGloo": -1}, "spec.withGloo", "-1 is less than 0; use 0 or more"),
         ({"backoffLimit": -1}, "spec.backoffLimit", "-1 is less than 0"),
         ({"ttlSecondsAfterFinished": -1}, "spec.ttlSecondsAfterFinished", "-1 is less than 0"),

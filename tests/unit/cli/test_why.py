@@ -136,6 +136,11 @@ async def test_on_a_cluster_the_timestamp_of_the_last_line_counts() -> None:
     assert all("tailLines=1" in path and "timestamps=true" in path for path in _ApiServer.asked)
 
 
+def test_a_job_of_another_controller_is_not_said_to_wait_for_the_operator():
+    managed = JobView(job(managedBy="kueue.x-k8s.io/multikueue"), {}, "Created", "", [], flags="")
+    assert "Managed by kueue.x-k8s.io/multikueue, which has not reported a status yet." in str(explain(managed))
+
+
 def _pod(index: int) -> dict[str, Any]:
     labels = {"paddle-res-name": f"mnist-worker-{index}"}
     return {

@@ -95,3 +95,18 @@ async def test_pods_are_created_once_their_services_exist():
     await carry_out([*creates(3, Kind.SERVICE), *creates(3)], perform)
     last_service = max(index for index, what in enumerate(order) if what == "end Service")
     assert order.index("begin Pod") > last_service
+
+
+async def test_it_ends_early_if_asked_to_and_says_so():
+    seen, left = Recorder(), iter([True] * 40)
+    complete = await carry_out(
+        [*creates(500), Delete(Kind.POD, "old", "u", "")], seen.perform, lambda: next(left, False)
+    )
+    assert (complete, len(seen.begun)) == (False, 40)
+
+
+async def test_only_creates_are_left_out():
+    seen = Recorder()
+    deletes = [Delete(Kind.POD, f"old-{index}", "u", "") for index in range(5)]
+    assert await carry_out(deletes, seen.perform, lambda: False)
+    assert len(seen.begun) == 5

@@ -295,3 +295,26 @@ async def test_a_key_added_many_times_keeps_the_heap_small():
     for seconds in range(5000, 0, -1):
         queue.add_after("job", seconds)
     assert len(queue._heap) < 200
+
+
+async def test_it_is_crowded_while_a_key_waits_for_a_turn_in_progress():
+    queue: KeyedQueue[str] = KeyedQueue(min_interval=0.0)
+    ends = asyncio.Event()
+
+    async def work(key: str) -> None:
+        await ends.wait()
+
+    running = asyncio.create_task(queue.run(work, concurrency=2))
+    queue.add("a")
+    queue.add("b")
+    await asyncio.sleep(0.01)
+    assert not queue.crowded, "nothing waits"
+    queue.add_after("later", 60)
+    assert not queue.crowded, "it is not due"
+    queue.add("c")
+    assert queue.crowded
+    ends.set()
+    await asyncio.sleep(0.01)
+    assert not queue.crowded
+    queue.stop()
+    await running

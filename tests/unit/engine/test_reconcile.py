@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from paddlejob.api.types import Phase, Status
+from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine import reconcile
-from paddlejob.engine.backend import Outdated, Rejected
-from paddlejob.engine.reconcile import LONGEST_SPACING, REPORTS_APART, RESULTS_APART
-from paddlejob.plan import Delete, DeleteJob, PodPhase
-from tests.support.builders import job
+from paddlejob.engine.backend import Key, Outdated, Rejected, View
+from paddlejob.engine.carry_out import MOST_IN_FLIGHT
+from paddlejob.engine.reconcile import (
+    LEAST_CREATES,
+    LONGEST_SPACING,
+    LOOK_EVERY,
+    REPORTS_APART,
+    RESULTS_APART,
+    Reconciler,
+)
+from paddlejob.plan import Action, Delete, DeleteJob, PodPhase
+from tests.support.builders import NOON, job, template
 from tests.support.model import Model
 
 
@@ -181,3 +191,83 @@ async def test_a_status_that_did_not_change_is_not_written():
         model.now += 60
         await model.step()
     assert written == []
+
+
+async def test_a_job_that_is_deleted_while_it_is_built_is_noticed_at_the_next_look():
+    model = Model(job(workers=500))
+    perform = model.perform
+
+    async def deleting(job_, action) -> None:
+        await perform(job_, action)
+        if len(model.pods) == 100:
+            model.job = None
+
+    model.perform = deleting
+    await model.step()
+    assert 100 <= len(model.pods) <= 100 + LOOK_EVERY + MOST_IN_FLIGHT
+    assert await model.step() is None
+
+
+async def test_a_large_job_gives_way_to_jobs_that_wait_and_is_built_nevertheless():
+    model = Model(job(workers=100))
+    waiting = [True]
+    loop = Reconciler(model, clock=lambda: model.now, crowded=lambda: waiting[0])
+    assert await loop.step(model.key) == model.now, "it goes on at once"
+    assert len(model.pods) == LEAST_CREATES
+    await loop.step(model.key)
+    assert len(model.pods) == 2 * LEAST_CREATES
+    waiting[0] = False
+    await loop.step(model.key)
+    assert len(model.pods) == 100
+
+
+async def test_warnings_about_a_new_job_are_recorded_once_however_many_turns_it_takes():
+    overriding = template(env=[{"name": "PADDLE_TRAINER_ID", "value": "7"}])
+    model = Model(job(workers=30, worker_={"template": overriding}))
+    loop = Reconciler(model, clock=lambda: model.now, crowded=lambda: True)
+    for _ in range(3):
+        await loop.step(model.key)
+    assert len(model.pods) == 30
+    assert [one.reason for one in model.events].count("EnvironmentOverridden") == 1
+
+
+class Fleet:
+    """Many jobs on one backend, each with a cluster of its own."""
+
+    def __init__(self, jobs: int) -> None:
+        self.models = {f"job-{number}": Model(job(f"job-{number}", workers=4)) for number in range(jobs)}
+        self.written: Counter[str] = Counter()
+        self.now = NOON
+        self._loop = Reconciler(self, clock=lambda: self.now)
+
+    async def observe(self, key: Key) -> View | None:
+        return await self.models[key[1]].observe(key)
+
+    async def report(self, job_: PaddleJob, status: Status) -> None:
+        self.written[job_.name] += 1
+        await self.models[job_.name].report(job_, status)
+
+    def is_current(self, job_: PaddleJob) -> bool:
+        return self.models[job_.name].is_current(job_)
+
+    async def perform(self, job_: PaddleJob, action: Action) -> None:
+        await self.models[job_.name].perform(job_, action)
+
+    async def pass_seconds(self, seconds: int, *, pods_start: bool) -> None:
+        for _ in range(seconds):
+            for name, model in self.models.items():
+                await self._loop.step(("default", name))
+                model.now = self.now
+                if pods_start:
+                    model.tick()
+            self.now += 1
+
+
+@pytest.mark.parametrize(("jobs", "most"), [(100, 2), (10, 3)])
+async def test_while_many_jobs_start_each_is_reported_twice_before_it_runs(jobs: int, most: int):
+    fleet = Fleet(jobs)
+    await fleet.pass_seconds(8, pods_start=False)
+    assert sum(fleet.written.values()) == (0 if most == 2 else jobs), "mere progress waits for the pods of others"
+    await fleet.pass_seconds(6, pods_start=True)
+    assert {model.status.phase for model in fleet.models.values()} == {Phase.RUNNING}
+    assert set(fleet.written.values()) == {most}

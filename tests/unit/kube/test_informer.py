@@ -47,9 +47,11 @@ class Script:
         self.lists = lists
         self.watches = watches
         self.watched_from: list[str] = []
+        self.accepted: list[str] = []
         self.listed = 0
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
+        self.accepted.append(request.headers["Accept"])
         if "watch" not in request.query:
             self.listed += 1
             return self._list(self.lists[min(self.listed, len(self.lists)) - 1])
@@ -71,11 +73,9 @@ class Script:
 
 
 @contextlib.asynccontextmanager
-async def running(serve: Serve, script: Script, *, optional: bool = False) -> AsyncIterator[Informer[str]]:
+async def running(serve: Serve, script: Script, **options: Any) -> AsyncIterator[Informer[str]]:
     async with Client(await serve(script.respond)) as client:
-        informer: Informer[str] = Informer(
-            client, PODS, lambda raw: raw["metadata"]["resourceVersion"], optional=optional
-        )
+        informer: Informer[str] = Informer(client, PODS, lambda raw: raw["metadata"]["resourceVersion"], **options)
         task = asyncio.create_task(informer.run())
         try:
             yield informer
@@ -208,3 +208,26 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_asked_in_a_tight_lo
     async with running(serve, script):
         await asyncio.sleep(0.5)
     assert len(script.watched_from) < 20
+
+
+async def test_objects_that_are_ignored_are_not_stored_and_one_that_comes_to_be_is_removed(serve: Serve) -> None:
+    theirs, became_theirs = pod("theirs", 2), pod("a", 6)
+    for one in (theirs, became_theirs):
+        one["metadata"]["labels"] = {"theirs": "yes"}
+    later = [("MODIFIED", became_theirs), ("ADDED", pod("b", 7)), ("DELETED", {**theirs}), None]
+    script = Script([(5, [theirs, pod("a", 3)])], [later])
+    async with running(serve, script, ignore=lambda obj: "labels" in obj["metadata"]) as informer:
+        await until(lambda: informer.get("ml", "b"))
+        assert list(informer) == ["7"]
+
+
+@pytest.mark.parametrize(("metadata_only", "accepted"), [(False, ""), (True, ";as=PartialObjectMetadata")])
+async def test_only_an_informer_of_metadata_asks_for_no_more(serve: Serve, metadata_only: bool, accepted: str) -> None:
+    script = Script([(5, [pod("a", 3)])], [[None]])
+    async with running(serve, script, metadata_only=metadata_only):
+        await until(lambda: script.watched_from)
+    suffix = ";g=meta.k8s.io;v=v1" if accepted else ""
+    assert script.accepted == [
+        f"application/json{accepted}{'List' if accepted else ''}{suffix}",
+        f"application/json{accepted}{suffix}",
+    ]

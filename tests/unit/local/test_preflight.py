@@ -31,6 +31,15 @@ def with_pod(container: dict[str, Any], **pod: Any) -> dict[str, Any]:
     return document("mnist", workers=1, worker_={"template": made})
 
 
+def test_a_job_of_another_controller_runs_here_and_that_is_said(tmp_path: Path):
+    made = with_pod({})
+    made["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+    note = "No effect on one machine, only on a cluster: managedBy kueue.x-k8s.io/multikueue."
+    assert note in checked(made, tmp_path).notes
+    made["spec"]["managedBy"] = "batch.paddlepaddle.org/operator"
+    assert not [one for one in checked(made, tmp_path).notes if "managedBy" in one]
+
+
 def test_all_errors_are_reported_at_once(tmp_path: Path):
     wanted = with_pod(
         {"resources": {"limits": {"nvidia.com/gpu": 2, "cpu": 3, "memory": "64Gi"}}},

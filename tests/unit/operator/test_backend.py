@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
+from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Outdated, Rejected
 from paddlejob.engine.queue import KeyedQueue
@@ -103,6 +104,16 @@ async def test_the_world_has_only_what_the_job_owns(serve: Serve) -> None:
         assert view is not None
         assert [(pod.name, pod.node) for pod in view.world.pods] == [("mnist-worker-0", "node-1")]
         assert await stage.backend.observe(("default", "unknown")) is None
+
+
+async def test_a_job_of_another_controller_is_left_alone(serve: Serve) -> None:
+    managed = stored_job(managedBy="kueue.x-k8s.io/multikueue")
+    managed[1]["metadata"] |= {"deletionTimestamp": "2027-01-15T08:00:00Z", "finalizers": [contract.OLD_FINALIZER]}
+    async with staged(serve, managed) as stage:
+        assert await Reconciler(stage.backend).step(KEY) is None
+        assert not stage.api.asked
+    async with staged(serve, stored_job(managedBy=contract.MANAGER)) as stage:
+        assert (await stage.job()).name == "mnist"
 
 
 async def test_a_pod_is_created_and_seen_at_once(serve: Serve) -> None:

@@ -19,6 +19,7 @@ from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder
+from paddlejob.objects.stored_job import StoredJob
 from paddlejob.operator import log_reader
 from paddlejob.operator.informers import Informers
 from paddlejob.operator.job_log import JobLog, Source
@@ -177,7 +178,7 @@ async def test_with_more_jobs_each_is_read_less_often(serve: Serve):
     async with staged(serve, *stored()) as stage:
         await until(lambda: stage.reader.readings)
         made = stage.informers.jobs.get(*KEY)
-        assert isinstance(made, PaddleJob)
+        assert isinstance(made, StoredJob)
         assert 10 <= await stage.reader._read(KEY, made) <= 12
         stage.reader._logs |= {("default", f"job-{number}"): stage.reader._logs[KEY] for number in range(500)}
         assert await stage.reader._read(KEY, made) > 500 / 20

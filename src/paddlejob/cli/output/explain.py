@@ -141,6 +141,8 @@ def _state(view: JobView, with_details: bool) -> str:
         return f"{state}: {view.note.rpartition('; ')[0] or view.note}"
     if status.phase is Phase.COMPLETED:
         return f"{state}: {status.message}, in {run_time(view.job)}{restarts(view.job)}."
+    if not status.phase and not view.job.spec.is_ours:
+        return f"{name}: Managed by {view.job.spec.managedBy}, which has not reported a status yet."
     if not status.phase:
         return f"{name}: Not picked up by an operator yet ({age(view.job)} old)."
     headline, _, details = status.message.partition("\n")

@@ -37,7 +37,11 @@ def run_time(job: PaddleJob) -> str:
 
 def restarts(job: PaddleJob) -> str:
     """`, 1 restart, 2 disruptions`, or an empty string."""
-    counts = ((job.status.restarts, "restart"), (job.status.disruptions, "disruption"))
+    counts = (
+        (job.status.restarts, "restart"),
+        (job.status.disruptions, "disruption"),
+        (job.status.ignoredFailures, "ignored failure"),
+    )
     return "".join(f", {plural(count, noun)}" for count, noun in counts if count)
 
 

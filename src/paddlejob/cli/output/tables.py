@@ -73,6 +73,7 @@ def job_page(view: JobView, output: LastOutput | None = None) -> str:
     lines = [
         f"{job.name}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
         f"{_restarts(job)}, disruptions {status.disruptions}"
+        + (f", ignored failures {status.ignoredFailures}" if status.ignoredFailures else "")
     ]
     if is_resizable(job):
         lines.append(_size(job))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paddlejob.plan import names
-from paddlejob.plan.objects.pod_group import group_in_use
+from paddlejob.plan.objects.pod_group import ADMITTED_LATER, group_in_use
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase
 
@@ -27,7 +27,7 @@ def waiting(s: Snapshot) -> Reason | None:
 
 def _not_admitted(s: Snapshot) -> Reason | None:
     group = group_in_use(s.job, s.world.pod_groups)
-    if group is None or group.phase not in ("Pending", "Inqueue", "") or not (s.unscheduled or s.missing):
+    if group is None or group.phase not in ADMITTED_LATER or not (s.unscheduled or s.missing):
         return None
     message = group.message or (s.unscheduled[0].message if s.unscheduled else "no message from the scheduler yet")
     return "GangNotAdmitted", (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 from paddlejob import contract
@@ -18,6 +19,25 @@ LOST_NODE_SECONDS = 3
 NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PodSource:
+    """What the manifest of a pod is built from, when it is needed."""
+
+    job: PaddleJob
+    role: Role
+    index: int
+    attempt: int
+    build: str
+    group: str = ""
+    replacement: int = 0
+    peers: environment.Addresses | None = None
+
+    def __call__(self) -> Manifest:
+        return pod_manifest(
+            self.job, self.role, self.index, self.attempt, self.build, self.group, self.replacement, self.peers
+        )
 
 
 def pod_manifest(

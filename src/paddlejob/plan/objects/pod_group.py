@@ -12,6 +12,9 @@ from paddlejob.plan.objects.metadata import labels, metadata
 from paddlejob.plan.size import fewest_slots
 from paddlejob.plan.world import PodGroup
 
+ADMITTED_LATER = ("Pending", "Inqueue", "")
+"""Phases of a group whose pods may not be scheduled yet."""
+
 
 def is_gang(job: PaddleJob) -> bool:
     """Whether any role has schedulerName volcano, or the job has a scheduling policy."""

@@ -1,14 +1,17 @@
 """A program that failed is restarted with the whole job, until backoffLimit is reached or the failure is permanent.
 
-Where steps are known, backoffLimit counts the failures since the job last came further; otherwise it counts all.
+A rule of spec.failurePolicy may decide otherwise. Where steps are known, backoffLimit counts the failures since the job
+last came further; otherwise it counts all.
 """
 
 from __future__ import annotations
 
+from paddlejob.api.types import FailureAction
 from paddlejob.plan import backoff
 from paddlejob.plan.actions import Plan, RecordEvent
-from paddlejob.plan.diagnosis import causes, suspects
+from paddlejob.plan.diagnosis import causes, failure_rules, suspects
 from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.diagnosis.failure_rules import Decision
 from paddlejob.plan.finish import fail
 from paddlejob.plan.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
@@ -20,9 +23,29 @@ def settle_failure(s: Snapshot) -> Plan | None:
 
 
 def count_failure(s: Snapshot, cause: Cause) -> Plan:
-    """Restart the job, or fail it if that cannot help or was tried often enough."""
-    if cause.permanent:
-        return fail(s, cause)
+    """Restart the job, or fail it if that cannot help or was tried often enough, or as spec.failurePolicy says."""
+    decision = failure_rules.decide(s, cause)
+    if decision is None:
+        return fail(s, cause) if cause.permanent else restart_counted(s, cause)
+    match decision.action:
+        case FailureAction.FAIL:
+            return fail(s, failure_rules.fatal(decision, cause))
+        case FailureAction.IGNORE:
+            return _ignore(s, decision, cause)
+        case FailureAction.RESTART:
+            return restart_counted(s, cause)
+
+
+def _ignore(s: Snapshot, decision: Decision, cause: Cause) -> Plan:
+    count = s.status.ignoredFailures + 1
+    headline, newline, output = cause.message.partition("\n")
+    why = f"{decision.rule} ignores it (ignored failure {count}, not counted)"
+    message = f"{headline}; restarting the job {_when(s)}, {why}{newline}{output}"
+    return restart(s, Cause(cause.reason, message), because=f"ignored failure {count}", ignoredFailures=count)
+
+
+def restart_counted(s: Snapshot, cause: Cause) -> Plan:
+    """Restart the job, or fail it if backoffLimit is reached."""
     counted, limit = _counted(s), s.job.spec.backoff_limit
     if counted > limit:
         return fail(s, _exhausted(s, counted, cause))
@@ -56,11 +79,15 @@ def _counted(s: Snapshot) -> int:
 
 
 def _announced(s: Snapshot, count: int, counted: int) -> str:
-    delay, limit = backoff.delay(backoff.series(s)), s.job.spec.backoff_limit
-    when = f"in {delay:.0f} s" if delay else "now"
+    limit, when = s.job.spec.backoff_limit, _when(s)
     if not backoff.steps_known(s) or counted == count:
         return f"restart {count} of {limit} {when}"
     return f"restart {count} {when}, {counted} of {limit} since {_furthest(s)}"
+
+
+def _when(s: Snapshot) -> str:
+    delay = backoff.delay(backoff.series(s))
+    return f"in {delay:.0f} s" if delay else "now"
 
 
 def _exhausted(s: Snapshot, counted: int, cause: Cause) -> Cause:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from paddlejob.api.types import Role, Slot
+from paddlejob.api.types import FailureAction, Role, Slot
 from paddlejob.plan import times
-from paddlejob.plan.diagnosis import causes
+from paddlejob.plan.diagnosis import causes, failure_rules
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.policies.startup.startup_deadline import REASON as OVERDUE
 from paddlejob.plan.policies.startup.startup_deadline import starts_until
@@ -17,7 +17,7 @@ from paddlejob.plan.world import Pod, PodPhase
 FIRST_DELAY = 2.0
 LONGEST_DELAY = 60.0
 """Seconds from one start to the next of a worker that fails again and again. One that ran for longer starts at once."""
-FAILURES, DISRUPTIONS, TIMEOUTS = "restarts", "disruptions", "startupTimeouts"
+FAILURES, DISRUPTIONS, TIMEOUTS, IGNORED = "restarts", "disruptions", "startupTimeouts", "ignoredFailures"
 """The counters of the status."""
 
 
@@ -34,7 +34,8 @@ def losses(s: Snapshot) -> list[Loss]:
     workers = [slot for slot in s.slots if slot[0] is Role.WORKER and slot[1] not in s.succeeded_workers]
     gone = [slot for slot in workers if slot not in s.current and slot not in s.joining]
     found = [_loss(s, slot, s.current[slot]) for slot in workers if slot in s.current]
-    return [Loss(slot, None, causes.lost(s, slot), DISRUPTIONS) for slot in gone] + [loss for loss in found if loss]
+    lost = [Loss(slot, None, causes.lost(s, slot), DISRUPTIONS) for slot in gone]
+    return [_by_policy(s, loss) for loss in (*lost, *found) if loss]
 
 
 def _loss(s: Snapshot, slot: Slot, pod: Pod) -> Loss | None:
@@ -50,6 +51,21 @@ def _loss(s: Snapshot, slot: Slot, pod: Pod) -> Loss | None:
         "and its node, or raise startupDeadlineSeconds"
     )
     return Loss(slot, pod, Cause(OVERDUE, message), TIMEOUTS)
+
+
+def _by_policy(s: Snapshot, loss: Loss) -> Loss:
+    """The loss as spec.failurePolicy counts it. A failure that ends the job is permanent."""
+    failed = loss.pod and loss.counter == FAILURES
+    decision = failure_rules.decide(s, loss.cause, [loss.pod] if failed and loss.pod else ())
+    if decision is None or loss.counter == TIMEOUTS:
+        return loss
+    match decision.action:
+        case FailureAction.FAIL:
+            return replace(loss, cause=failure_rules.fatal(decision, loss.cause), counter=FAILURES)
+        case FailureAction.RESTART:
+            return replace(loss, cause=replace(loss.cause, permanent=False), counter=FAILURES)
+        case FailureAction.IGNORE:
+            return replace(loss, counter=IGNORED if loss.counter == FAILURES else loss.counter)
 
 
 def due(s: Snapshot, loss: Loss) -> float:

@@ -7,12 +7,14 @@ from collections import Counter
 from paddlejob.api.types import Phase
 from paddlejob.plan import replacements
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
-from paddlejob.plan.policies.live.losses import DISRUPTIONS, FAILURES, Loss
+from paddlejob.plan.policies.live.losses import DISRUPTIONS, FAILURES, IGNORED, TIMEOUTS, Loss
 from paddlejob.plan.replace import times_replaced
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 
 REASON = "WorkerReplaced"
+UNLIMITED = {DISRUPTIONS: "disruption", TIMEOUTS: "time", IGNORED: "ignored failure"}
+"""What is counted, but not against backoffLimit."""
 
 
 def replace_workers(s: Snapshot, losses: list[Loss]) -> Plan:
@@ -37,6 +39,5 @@ def _message(s: Snapshot, losses: list[Loss], counters: dict[str, int]) -> str:
     count = counters[first.counter]
     counted = f"restart {count} of {s.job.spec.backoff_limit}"
     if first.counter != FAILURES:
-        what = "disruption" if first.counter == DISRUPTIONS else "time"
-        counted = f"{what} {count}, not counted as a failure"
+        counted = f"{UNLIMITED[first.counter]} {count}, not counted as a failure"
     return f"{headline}; replacing only its pod{others} ({counted}), the other workers keep training{newline}{output}"

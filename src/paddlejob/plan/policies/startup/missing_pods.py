@@ -9,7 +9,7 @@ from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.objects import network
 from paddlejob.plan.objects.build_mark import build_mark
-from paddlejob.plan.objects.pod import overridden, pod_manifest
+from paddlejob.plan.objects.pod import PodSource, overridden
 from paddlejob.plan.objects.pod_group import group_in_use
 from paddlejob.plan.policies.startup.release import half_created_until
 from paddlejob.plan.report import reported
@@ -58,7 +58,7 @@ def create_pods(s: Snapshot, slots: list[Slot], attempt: int) -> list[Action]:
         Create(
             Kind.POD,
             names.pod(s.job, role, index),
-            pod_manifest(
+            PodSource(
                 s.job,
                 role,
                 index,
@@ -75,7 +75,7 @@ def create_pods(s: Snapshot, slots: list[Slot], attempt: int) -> list[Action]:
 
 def _warn_overridden(s: Snapshot) -> list[Action]:
     """Only when the job is first built."""
-    if s.job.status.phase is not None:
+    if s.job.status.phase is not None or s.current:
         return []
     found = {role: overridden(s.job, role) for role in s.job.spec.roles}
     return [
@@ -91,6 +91,6 @@ def _warn_overridden(s: Snapshot) -> list[Action]:
 
 def _warn_launcher(s: Snapshot) -> list[Action]:
     """Only when the job is first built."""
-    if s.job.status.phase is not None:
+    if s.job.status.phase is not None or s.current:
         return []
     return [RecordEvent("LauncherWithServers", warning, warning=True) for warning in launcher_warnings(s.job)]
