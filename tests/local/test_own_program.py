@@ -20,7 +20,7 @@ TRAINS = pytest.mark.skipif(
 )
 pytestmark = pytest.mark.xdist_group("training")
 LONG = 180.0
-OUR_OWN = {contract.ENV_HOST_OPEN, contract.ENV_HOST_CLOSE}
+OUR_OWN = {contract.ENV_HOST_OPEN, contract.ENV_HOST_CLOSE, contract.ENV_RANK_OF}
 """What other variables are made from; no program reads them."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 SECONDS = 2.0
@@ -17,6 +16,8 @@ def complete_jobs(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _names(options: dict[str, Any]) -> set[str]:
+    import asyncio
+
     from paddlejob.cli.targets.target import choose_target
 
     target = choose_target(options.get("cluster"), options.get("context") or "")
@@ -27,6 +28,8 @@ def _names(options: dict[str, Any]) -> set[str]:
 
 
 async def _names_in_cluster(target: Any, namespace: str) -> set[str]:
+    import asyncio
+
     from paddlejob.kube.client import Client
     from paddlejob.objects.resources import PADDLEJOBS
 
