@@ -7,7 +7,6 @@ import time
 
 from bench.stage import clear, job_document, running_operator, until
 from paddlejob.kube.client import Client
-from paddlejob.kube.resource import PODS
 from paddlejob.objects.resources import PADDLEJOBS
 from testbed.controlplane import ControlPlane
 
@@ -38,22 +37,15 @@ async def measure_deletion(plane: ControlPlane, client: Client, workers: int) ->
     """The pods that are created although their job was deleted while it was built."""
     namespace = f"deleted-{workers}"
     plane.create_namespace(namespace)
-    with running_operator(plane):
+    before = workers // 20
+    with running_operator(plane) as (operator, cost):
         await client.create(PADDLEJOBS, job_document("doomed", workers, namespace))
-        created: set[str] = set()
-        watching = asyncio.create_task(_note_created(client, namespace, created))
-        before = workers // 20
         await until(client, namespace, before, lambda pod: True)
         await client.delete(PADDLEJOBS, "doomed", namespace, propagation="Background")
         await asyncio.sleep(5)
-        watching.cancel()
-    print(f"deletion: {len(created)} of {workers} pods were created; it was deleted after {before}", flush=True)
+        created = cost(operator).writes["create pods"]
+    print(f"deletion: {created} of {workers} pods were created; the job was deleted after {before}", flush=True)
     await clear(plane, client, namespace)
-
-
-async def _note_created(client: Client, namespace: str, created: set[str]) -> None:
-    async for event in client.watch(PODS, namespace, version="0"):
-        created.add(event.object["metadata"]["uid"])
 
 
 async def _build(client: Client, namespace: str, jobs: int) -> None:
