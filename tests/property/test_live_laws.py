@@ -36,7 +36,7 @@ class Life:
         self.shape = SHAPE | {"intranet": intranet}
         self.workers = 3
         self.model = backend(job(**self.shape, workers=self.workers))
-        self.model.logs = LogReading(attempt=1, step=10)
+        self.model.logs = LogReading(attempt=1, step=10, metrics={"loss": 0.5})
         self.seen: list[Status] = []
         self.hit: set[str] = set()
         """The workers that a fault or scaling concerned."""

@@ -375,6 +375,8 @@ class Progress(Model):
     eta: str = Field("", description="When training is expected to end.")
     highestStep: int | None = Field(None, description="The highest step of all attempts.")
     stepAtStart: int | None = Field(None, description="The highest step when the current attempt began.")
+    highestEpoch: int | None = Field(None, description="The highest epoch of all attempts.")
+    epochAtStart: int | None = Field(None, description="The highest epoch when the current attempt began.")
     highestStepTime: str = Field("", description="When the current attempt last went beyond the highest step.")
     productiveSeconds: int = Field(0, description="Seconds in which steps went beyond the highest step so far.")
     countedSince: str = Field(

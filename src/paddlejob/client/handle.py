@@ -78,7 +78,7 @@ class Run:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while (view := self.view()).phase not in ENDED:
+            while not _has_ended(view := self.view()):
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError(f"{self.name} is still {view.phase} after {timeout:g} s")
                 time.sleep(self._pause)
@@ -115,7 +115,7 @@ class Run:
         """Limit the time with asyncio.timeout."""
         while True:
             view = await asyncio.to_thread(self.view)
-            if view.phase in ENDED:
+            if _has_ended(view):
                 return _result(view)
             await asyncio.sleep(self._pause)
 
@@ -143,6 +143,12 @@ class Run:
 ENDED = ("Completed", "Failed", "Suspended", "Interrupted", "Damaged")
 GRACE = 40.0
 """Seconds: a little more than pods have by default to save a checkpoint."""
+
+
+def _has_ended(view: JobView) -> bool:
+    """A job that was just resumed is still called suspended until its engine or the operator has noticed."""
+    resumed = view.phase == "Suspended" and not view.job.spec.suspend
+    return view.phase in ENDED and not resumed
 
 
 def _result(view: JobView) -> Status:

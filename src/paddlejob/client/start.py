@@ -9,6 +9,7 @@ from paddlejob.api.program import Overrides, overridden
 from paddlejob.cli.program import Given
 from paddlejob.client.handle import Run
 from paddlejob.client.jobs import Job
+from paddlejob.errors import BadInput
 
 
 def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", overcommit: bool = False) -> Run:
@@ -20,6 +21,7 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
     from paddlejob.local.runner import start_spawned
     from paddlejob.local.state.store import Store
 
+    _check(job)
     store = Store()
     options = RunOptions(
         folder=job.directory,
@@ -43,6 +45,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     from paddlejob.cli.submit.submission import read_submission
     from paddlejob.cli.targets.target import cluster_target
 
+    _check(job)
     document = job.document
     if job.program and not job.image:
         document = overridden(document, Overrides(image=default_image(job.gpus)))
@@ -57,6 +60,11 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
         archive = shipment.archive
         target.with_client(lambda client: create_config_maps(client, submission, archive))
     return Run(target, *submission.jobs[0])
+
+
+def _check(job: Job) -> None:
+    if not isinstance(job, Job):
+        raise BadInput(f"{job!r}: is not a job; make one with pj.collective, pj.parameter_server or pj.load")
 
 
 def attach(name: str, *, namespace: str = "", cluster: bool | None = None, context: str = "") -> Run:

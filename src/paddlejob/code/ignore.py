@@ -50,6 +50,8 @@ def _walk(
 ) -> None:
     for entry in _entries(root / folder):
         path = folder / entry.name
+        if not entry.name.isprintable() and _is_not_text(entry.name):
+            raise NotPossible(f"{root / folder}: the name of file {entry.name!r} is not UTF-8; rename or remove it")
         is_folder = entry.is_dir(follow_symlinks=False)
         name = f"{path}/" if is_folder else str(path)
         if _is_ignored(name, patterns):
@@ -60,6 +62,11 @@ def _walk(
             _walk(root, path, below, files, ignored)
         elif entry.is_file() or entry.is_symlink():
             files.append(name)
+
+
+def _is_not_text(name: str) -> bool:
+    """Whether it holds bytes that are not UTF-8, which Python shows as surrogates."""
+    return any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -17,23 +17,30 @@ TRAINED = 60.0
 
 
 def steps_known(s: Snapshot) -> bool:
-    return s.status.progress is not None and s.status.progress.highestStep is not None
+    """Or epochs, for a program that prints only those."""
+    progress = s.status.progress or Progress()
+    return progress.highestStep is not None or progress.highestEpoch is not None
 
 
 def gained_steps(s: Snapshot) -> bool:
-    """Whether the current attempt came further than all before it."""
+    """Whether the current attempt came further than all before it, in steps or in epochs."""
     progress = s.status.progress or Progress()
-    if progress.highestStep is None:
-        return False
-    return progress.stepAtStart is None or progress.highestStep > progress.stepAtStart
+    return _rose(progress.stepAtStart, progress.highestStep) or _rose(progress.epochAtStart, progress.highestEpoch)
+
+
+def _rose(before: int | None, after: int | None) -> bool:
+    return after is not None and (before is None or after > before)
 
 
 def made_progress(s: Snapshot) -> bool:
-    if steps_known(s):
-        return gained_steps(s)
+    return gained_steps(s) if steps_known(s) else _trained(s) >= TRAINED
+
+
+def _trained(s: Snapshot) -> float:
+    """Seconds for which the attempt has been running."""
     running = s.status.condition(Phase.RUNNING)
     began = times.parse(running.lastTransitionTime) if running and running.status == "True" else s.now
-    return s.now - began >= TRAINED
+    return s.now - began
 
 
 def series(s: Snapshot) -> int:

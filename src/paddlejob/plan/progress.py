@@ -24,6 +24,8 @@ def with_reading(status: Status, reading: LogReading | None, now: float) -> Stat
         return status
     before = status.progress or Progress()
     after = _advanced(before, reading).model_copy(update=_as_read(before, reading, now))
+    if reading.epoch is not None:
+        after = after.model_copy(update={"highestEpoch": max(reading.epoch, before.highestEpoch or reading.epoch)})
     if not after.countedSince and after.highestStep is not None:
         after = after.model_copy(update={"countedSince": _first_counted(status, reading)})
     if not _is_news(before, after):
@@ -58,7 +60,9 @@ def _advanced(before: Progress, reading: LogReading) -> Progress:
     highest, at = reading.highest, reading.step_at
     if highest is None or at is None or (before.highestStep is not None and highest <= before.highestStep):
         return before
-    since = times.parse(before.highestStepTime) if before.highestStepTime else reading.ahead_since
+    # A reader that began later, as after a crash of the engine, does not know what happened before.
+    known = times.parse(before.highestStepTime) if before.highestStepTime else None
+    since = max(known, reading.ahead_since or known) if known is not None else reading.ahead_since
     gained = max(0, floor(at) - floor(since)) if since is not None else 0
     return before.model_copy(
         update={
@@ -109,7 +113,9 @@ def carried_on(before: Status, after: Status, now: float) -> Status:
 def _next_attempt(progress: Progress) -> Progress:
     """What is true of the job stays; what is true of an attempt begins anew."""
     ends: dict[str, object] = {"step": None, "epoch": None, "eta": "", "highestStepTime": ""}
-    return progress.model_copy(update={**ends, "stepAtStart": progress.highestStep})
+    return progress.model_copy(
+        update={**ends, "stepAtStart": progress.highestStep, "epochAtStart": progress.highestEpoch}
+    )
 
 
 def goodput(status: Status, now: float) -> int | None:

@@ -38,7 +38,8 @@ def next_attempt(s: Snapshot) -> dict[str, object]:
         "nextRestartTime": "",
         "replacements": "",
         "worker": s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
-        "progress": progress and progress.model_copy(update={"stepAtStart": progress.highestStep}),
+        "progress": progress
+        and progress.model_copy(update={"stepAtStart": progress.highestStep, "epochAtStart": progress.highestEpoch}),
         "failuresWithoutProgress": 0 if backoff.gained_steps(s) else s.status.failuresWithoutProgress,
     }
 

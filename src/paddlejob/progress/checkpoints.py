@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 SAVED = re.compile(r"\b(?:sav(?:e|ed|es|ing)|wrote|written|writing)\b")
+FAILED = re.compile(r"\b(?:fail\w*|cannot|can't|could not|unable|error\w*|not saved|skip\w*)\b")
 SUBJECT = re.compile(r"checkpoint|ckpt|model|state|param|weights")
 STEP = re.compile(r"(?:global[_ ]?step|step|iter|iteration|checkpoint|ckpt)[ _:=-]{0,3}(\d{1,9})(?!\d|\.\d)")
 
@@ -12,6 +13,8 @@ STEP = re.compile(r"(?:global[_ ]?step|step|iter|iteration|checkpoint|ckpt)[ _:=
 def checkpoint_in(text: str) -> int | None:
     """The step of a line in lower case; None also for a checkpoint that is named by its epoch."""
     if ("sav" not in text and "wr" not in text) or not SAVED.search(text) or not SUBJECT.search(text):
+        return None
+    if FAILED.search(text):
         return None
     found = STEP.search(text)
     return int(found[1]) if found else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from paddlejob.api.types import Phase
@@ -11,7 +13,7 @@ from tests.support.builders import job
 from tests.support.model import Model
 
 LIVE = {"ps": 2, "workers": 3, "elastic": 1, "withGloo": 0}
-TRAINED = LogReading(attempt=1, step=20)
+TRAINED = LogReading(attempt=1, step=20, metrics={"loss": 0.5})
 
 
 async def training(**options: object) -> Model:
@@ -197,7 +199,9 @@ async def test_the_first_worker_is_replaced_alone_if_its_log_shows_that_it_train
     assert variables(model, "mnist-worker-0")["TEST_MODE"] == "1"
 
 
-@pytest.mark.parametrize("logs", [None, LogReading(attempt=1), LogReading(attempt=0, step=20)])
+@pytest.mark.parametrize(
+    "logs", [None, LogReading(attempt=1), LogReading(attempt=1, step=500), replace(TRAINED, attempt=0)]
+)
 async def test_the_first_worker_rebuilds_the_job_if_it_may_not_have_initialized_the_parameters(logs):
     model = await training()
     model.logs = logs

@@ -6,7 +6,7 @@ last came further; otherwise it counts all.
 
 from __future__ import annotations
 
-from paddlejob.api.types import FailureAction
+from paddlejob.api.types import FailureAction, Progress
 from paddlejob.plan import backoff
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.diagnosis import causes, failure_rules, suspects
@@ -99,4 +99,7 @@ def _exhausted(s: Snapshot, counted: int, cause: Cause) -> Cause:
 
 
 def _furthest(s: Snapshot) -> str:
-    return f"step {s.status.progress.highestStep if s.status.progress else 0} was reached"
+    progress = s.status.progress or Progress()
+    if progress.highestStep is not None:
+        return f"step {progress.highestStep} was reached"
+    return f"epoch {progress.highestEpoch} was reached"

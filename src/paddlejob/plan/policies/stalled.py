@@ -44,6 +44,8 @@ def _message(reading: LogReading, limit: int) -> str:
     parts = [headline]
     if reading.last_lines:
         parts.append(f"last lines of worker 0:\n{reading.last_lines[-PART_LIMIT:]}")
+    else:
+        parts.append("it has printed nothing at all; if it buffers its output, set PYTHONUNBUFFERED=1 or flush it")
     if reading.processes:
         parts.append(reading.processes[:PART_LIMIT])
     return "\n".join(parts)

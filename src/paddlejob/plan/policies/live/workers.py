@@ -46,7 +46,8 @@ def _parameters_pushed(s: Snapshot) -> bool:
     seen = s.world.logs
     if seen is None or seen.attempt != s.status.attempt:
         return False
-    return bool(seen.step or seen.checkpoint or (seen.epoch and seen.metrics))
+    # A program that resumes prints a step before it trains, but no metric.
+    return bool(seen.metrics and (seen.step or seen.epoch)) or bool(seen.steps_per_second)
 
 
 def _fail(s: Snapshot, found: list[Loss]) -> Plan | None:
