@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from testbed.fixtures import *  # noqa: F403
+from tests.support.operator_fixtures import *  # noqa: F403
 from tests.support.pdj import Pdj
 from tests.support.web import CHROMIUM, Server, page_of, serving
 

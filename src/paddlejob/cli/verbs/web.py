@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import check_namespace
+from paddlejob.cli.options import Cluster, Context, check_namespace
 
 if TYPE_CHECKING:
     from paddlejob.web.source import Source
@@ -30,15 +30,18 @@ def command(
             callback=check_namespace,
         ),
     ] = "",
+    cluster: Cluster = None,
+    context: Context = "",
 ) -> None:
     """Show jobs in a browser: their progress, curves, logs and attempts.
 
-    The server runs on this machine with your rights until you press Ctrl-C. It shows the jobs of this machine.
+    The server runs on this machine with your rights until you press Ctrl-C. It shows the jobs of this machine, and
+    those of the cluster if --cluster, --context or `pdj target` selects one.
 
     \b
     Example:
       pdj web
-      pdj web --read-only
+      pdj web --cluster -n team-a --read-only
     """
     from paddlejob.web.access import is_loopback
     from paddlejob.web.server import Options, serve
@@ -50,13 +53,22 @@ def command(
             err=True,
         )
     options = Options(host, port, browser=not no_browser, read_only=read_only)
-    serve(_sources(namespace), options, _print_url)
+    serve(_sources(namespace, cluster, context), options, _print_url)
 
 
-def _sources(namespace: str) -> list[Source]:
+def _sources(namespace: str, cluster: bool | None, context: str) -> list[Source]:
+    from paddlejob.cli.options import selects_cluster
+    from paddlejob.cli.targets.remembered import read_remembered
     from paddlejob.web.local_source import LocalSource
 
-    return [LocalSource(namespace=namespace)]
+    sources: list[Source] = [LocalSource(namespace=namespace)]
+    selected = selects_cluster(cluster, context)
+    if selected or (selected is None and read_remembered().cluster):
+        from paddlejob.cli.targets.target import cluster_target
+        from paddlejob.web.cluster.source import ClusterSource
+
+        sources.append(ClusterSource(cluster_target(context), namespace))
+    return sources
 
 
 def _print_url(url: str) -> None:
