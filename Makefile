@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-e2e \
+.PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-web test-e2e \
 	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench mutants chaos lock clean
 
 help: ## list the targets
@@ -47,6 +47,9 @@ test-examples: setup ## the example programs learn
 
 test-launch: setup ## the launcher for plain batch/v1 Jobs
 	@$(BIN)/python -m tools.run_tests launch
+
+test-web: setup ## `pdj web` in a real browser
+	@$(BIN)/python -m tools.run_tests web
 
 test-aws: setup ## `pdj aws` against a simulated AWS
 	@$(BIN)/python -m tools.run_tests aws

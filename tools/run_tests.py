@@ -47,6 +47,7 @@ TIERS = (
     Tier("examples", ("tests/examples",), "the example programs learn", "machine"),
     Tier("launch", ("tests/launch",), "the launcher for plain batch/v1 Jobs", "machine"),
     Tier("local", ("tests/local",), "the embedded engine, with real training", "machine", (*QUICK, *ONE_TRAINING)),
+    Tier("web", ("tests/web",), "pdj web in a real browser", "machine"),
     Tier("e2e", ("tests/e2e",), "pods that really train on a real cluster", "kubernetes"),
     Tier("engines", ("tests/engines",), "the same tests on both engines", "kubernetes"),
     Tier("apiserver", ("tests/apiserver",), "a real kube-apiserver and etcd", "kubernetes", (*QUICK, *TWO_AT_ONCE)),

@@ -31,6 +31,7 @@ ARROWS = {
     "data": {"errors", "locks"},
     "code": {"api", "contract", "errors"},
     "cloud": {"errors"},
+    "web": {"cli", "local", "kube", "objects", "plan", "api", "contract", "errors"},
 }
 """What each package may import. cli may import all of them; examples are programs of their own."""
 FREE = {"__init__", "__main__", "cli", "client", "examples"}

@@ -31,6 +31,7 @@ VERBS = {
     "get": Verb("verbs.get:get", "Show a job, its progress and its replicas."),
     "logs": Verb("verbs.logs:command", "Print the logs of a job's replicas."),
     "metrics": Verb("verbs.metrics:command", "Print the metrics that a job has logged."),
+    "web": Verb("verbs.web:command", "Show jobs in a browser."),
     "why": Verb("verbs.get:why", "Explain the state of a job and what to do next."),
     "code": Verb("verbs.code:command", "Write the code that was submitted with a job to a directory."),
     "scale": Verb("verbs.scale:command", "Change the number of workers of a job."),

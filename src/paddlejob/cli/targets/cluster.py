@@ -74,7 +74,7 @@ class ClusterTarget:
         return [job_view(job, flags=self.flags(job["metadata"]["namespace"])) for job in self.with_client(list_jobs)]
 
     def job(self, namespace: str, name: str) -> JobView:
-        return self.with_client(lambda client: self._full_view(client, namespace, name))
+        return self.with_client(lambda client: self.read_view(client, namespace, name))
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
         self.with_client(lambda client: self._get(client, namespace, name))
@@ -132,7 +132,8 @@ class ClusterTarget:
             f"install it and the operator with `pdj install{self.context_flag}`"
         )
 
-    async def _full_view(self, client: Client, namespace: str, name: str) -> JobView:
+    async def read_view(self, client: Client, namespace: str, name: str) -> JobView:
+        """The same as `job`, over a connection that the caller keeps."""
         job = await self._get(client, namespace, name)
         pods = await pods_of(client, job)
         events = await _events(client, job, {pod["metadata"]["name"] for pod in pods})

@@ -23,10 +23,10 @@ def read_first_worker(folder: JobFolder, follow: bool) -> Iterator[LogLine]:
     try:
         while True:
             over = not follow or is_over(folder)
-            for attempt, path in _log_files(folder).items():
+            for attempt, path in log_files(folder).items():
                 if attempt not in open_files:
                     open_files[attempt] = path.open("rb")
-                yield from _new_lines(open_files[attempt], attempt, partial=over)
+                yield from new_lines(open_files[attempt], attempt, partial=over)
             if over:
                 break
             time.sleep(PAUSE)
@@ -38,7 +38,7 @@ def read_first_worker(folder: JobFolder, follow: bool) -> Iterator[LogLine]:
         raise BadInput(f"no worker of job {name} has written a log yet; look at its replicas with `pdj get {name}`")
 
 
-def _log_files(folder: JobFolder) -> dict[int, Path]:
+def log_files(folder: JobFolder) -> dict[int, Path]:
     """The log of the worker with the lowest index, by attempt. An elastic job may run without index 0."""
     found: dict[int, tuple[int, Path]] = {}
     for path in folder.path.glob(f"logs/attempt-*/{folder.key[1]}-worker-*.log"):
@@ -50,7 +50,8 @@ def _log_files(folder: JobFolder) -> dict[int, Path]:
     return {attempt: found[attempt][1] for attempt in sorted(found)}
 
 
-def _new_lines(file: BinaryIO, attempt: int, partial: bool) -> Iterator[LogLine]:
+def new_lines(file: BinaryIO, attempt: int, partial: bool) -> Iterator[LogLine]:
+    """The lines after the position of the file; `partial` says that a last line without a newline counts."""
     while line := file.readline(LINE_LIMIT):
         if not line.endswith(b"\n") and len(line) < LINE_LIMIT and not partial:
             file.seek(-len(line), 1)

@@ -54,11 +54,11 @@ class LocalTarget:
 
     def jobs(self, namespace: str | None) -> list[JobView]:
         self.store.prune(time.time())
-        views = (self._view(folder) for folder in self.store.folders() if namespace in (None, folder.key[0]))
+        views = (self.view(folder) for folder in self.store.folders() if namespace in (None, folder.key[0]))
         return [view for view in views if view]
 
     def find(self, key: Key) -> JobView | None:
-        return self._view(self.store.folder(key))
+        return self.view(self.store.folder(key))
 
     def job(self, namespace: str, name: str) -> JobView:
         view = self.find((namespace, name))
@@ -119,7 +119,8 @@ class LocalTarget:
             kill_leftovers(folder)
             start_detached(self.store, [(folder, lock)])
 
-    def _view(self, folder: JobFolder) -> JobView | None:
+    def view(self, folder: JobFolder) -> JobView | None:
+        """A job by its files; None if it has been removed."""
         try:
             job, document = folder.job(), folder.document()
         except DamagedFile as error:

@@ -33,6 +33,8 @@ class PodView:
     """What else is wrong with it: a sidecar that failed."""
     pid: int = 0
     """On this machine, the first process of its training container while that runs."""
+    node: str = ""
+    """On a cluster, the node that it runs on."""
 
     @property
     def replica(self) -> str:
@@ -50,6 +52,7 @@ class PodView:
             "attempt": self.attempt,
             "address": self.address,
             "pid": self.pid,
+            "node": self.node,
             "log": self.log,
             "note": self.note,
         }

@@ -38,6 +38,7 @@ def pod_view(obj: Object) -> PodView | None:
         attempt=pod.attempt,
         address=pod.address,
         exit_code=pod.exit_code,
+        node=str((obj.get("spec") or {}).get("nodeName") or ""),
     )
 
 

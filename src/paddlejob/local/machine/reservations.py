@@ -23,7 +23,7 @@ from paddlejob.plan import names
 FILE, LOCK = "claim.json", "claims.lock"
 ELSEWHERE = "jobs of other users or state directories"
 Held = dict[str, dict[str, Any]]
-"""The reservations of other jobs, by the name to show for each."""
+"""The reservations of jobs, by the name to show for each."""
 
 
 class Reservations:
@@ -64,12 +64,7 @@ class Reservations:
         (folder.path / FILE).unlink(missing_ok=True)
 
     def _others(self, own: JobFolder) -> Held:
-        found = {
-            _shown(folder): read_if_intact(folder.path / FILE)
-            for folder in self._store.folders()
-            if folder.key != own.key and folder.has_runner
-        }
-        return {name: reservation for name, reservation in found.items() if reservation}
+        return held_by_jobs(self._store, other_than=own)
 
     def _missing(self, requested: Counter[str], others: Held, overcommit: bool) -> str:
         """Which resource does not suffice. Overcommitting never makes GPUs that do not exist."""
@@ -104,6 +99,16 @@ class Reservations:
         held = _held(GPU, others)
         elsewhere = sum(not is_free(gpu) for gpu in candidates) - sum(held.values())
         return _insufficient(GPU, requested, len(self._machine.gpus), held | {ELSEWHERE: max(elsewhere, 0)})
+
+
+def held_by_jobs(store: Store, other_than: JobFolder | None = None) -> Held:
+    """The reservations of all running jobs."""
+    found = {
+        _shown(folder): read_if_intact(folder.path / FILE)
+        for folder in store.folders()
+        if not (other_than and folder.key == other_than.key) and folder.has_runner
+    }
+    return {name: reservation for name, reservation in found.items() if reservation}
 
 
 def _gpus_of_pods(job: PaddleJob, slots: Collection[Slot]) -> Counter[str]:

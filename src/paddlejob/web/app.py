@@ -1,0 +1,224 @@
+"""The routes of the server. Every answer but the page itself and its files is JSON; the page shows it as text."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from paddlejob.errors import BadInput, PaddleJobError
+from paddlejob.web.access import AccessControl, add_headers, refuse
+from paddlejob.web.commands import execute
+from paddlejob.web.detail import Detail, detail_of
+from paddlejob.web.feed import HEARTBEAT, PAUSE, Feed
+from paddlejob.web.logs.lines import parse_query
+from paddlejob.web.source import Source
+from paddlejob.web.static_files import StaticFiles
+from paddlejob.web.stream import Streams
+
+BODY_LIMIT = 64 * 1024
+USAGE_PAUSE = 2.0
+COMPRESS_FROM = 1000
+log = logging.getLogger(__name__)
+
+
+class WebApp:
+    def __init__(self, sources: Sequence[Source], access: AccessControl, read_only: bool = False) -> None:
+        self.access = access
+        self.feed = Feed(sources)
+        self.streams = Streams()
+        self.read_only = read_only
+        self._files = StaticFiles()
+
+    def build(self) -> web.Application:
+        app = web.Application(middlewares=[errors, self.access.middleware], client_max_size=BODY_LIMIT)
+        app.on_response_prepare.append(add_headers)
+        job = "/api/jobs/{target}/{namespace}/{name}"
+        app.add_routes(
+            [
+                web.get("/", self.index),
+                web.get("/static/{file}", self._files.serve),
+                web.get("/api/jobs", self.jobs),
+                web.get("/api/stream", self.job_changes),
+                web.get("/api/machine", self.machine),
+                web.get(job, self.job),
+                web.get(f"{job}/stream", self.job_stream),
+                web.get(f"{job}/series", self.series),
+                web.get(f"{job}/logs", self.logs),
+                web.get(f"{job}/logs/stream", self.log_stream),
+                web.get(f"{job}/logs/search", self.log_search),
+                web.get(f"{job}/logs/download", self.log_download),
+                web.post(f"{job}/{{action}}", self.act),
+            ]
+        )
+        app.on_shutdown.append(self._end_streams)
+        return app
+
+    async def _end_streams(self, app: web.Application) -> None:
+        self.streams.end()
+
+    async def index(self, request: web.Request) -> web.StreamResponse:
+        """Exchange the token for a cookie; with the cookie, the page; with neither, how to get in."""
+        token = request.query.get("token")
+        if token is not None:
+            if not self.access.accepts_token(token):
+                return self._files.login(request, status=403)
+            response = web.Response(status=303, headers={"Location": "/"})
+            self.access.start_session(response)
+            return response
+        if not self.access.has_session(request):
+            return self._files.login(request, status=401)
+        return self._files.page()
+
+    async def jobs(self, request: web.Request) -> web.Response:
+        changes = await self.feed.changes(since=0)
+        return reply(request, {"changes": changes, "readOnly": self.read_only})
+
+    async def job_changes(self, request: web.Request) -> web.StreamResponse:
+        return await self.streams.send(request, self.feed.follow(_number(request, "since")))
+
+    async def machine(self, request: web.Request) -> web.Response:
+        return reply(request, [await source.machine() for source in self.feed.sources.values()])
+
+    async def job(self, request: web.Request) -> web.Response:
+        source, namespace, name = self._job(request)
+        return reply(request, await self._detail(source, namespace, name))
+
+    async def job_stream(self, request: web.Request) -> web.StreamResponse:
+        return await self.streams.send(request, self._details(*self._job(request)))
+
+    async def series(self, request: web.Request) -> web.Response:
+        source, namespace, name = self._job(request)
+        return reply(request, await source.series(namespace, name))
+
+    async def logs(self, request: web.Request) -> web.Response:
+        source, namespace, name = self._job(request)
+        return reply(request, await source.logs(namespace, name))
+
+    async def log_stream(self, request: web.Request) -> web.StreamResponse:
+        source, namespace, name = self._job(request)
+        return await self.streams.send(request, _with_heartbeat(source.follow(namespace, name, _query(request))))
+
+    async def log_search(self, request: web.Request) -> web.Response:
+        source, namespace, name = self._job(request)
+        pattern = request.query.get("q", "")
+        return reply(request, await source.search(namespace, name, _query(request), pattern))
+
+    async def log_download(self, request: web.Request) -> web.StreamResponse:
+        source, namespace, name = self._job(request)
+        query = _query(request)
+        await source.view(namespace, name)
+        file = "-".join(part for part in (name, query.replica, str(query.attempt or "")) if part)
+        safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "_" for letter in file)
+        response = web.StreamResponse(
+            headers={
+                "Content-Type": "text/plain; charset=utf-8",
+                "Content-Disposition": f'attachment; filename="{safe}.log"',
+            }
+        )
+        await response.prepare(request)
+        async for block in source.download(namespace, name, query):
+            await response.write(block)
+        return response
+
+    async def act(self, request: web.Request) -> web.Response:
+        if self.read_only:
+            return refuse(403, "The server runs with --read-only.")
+        source, namespace, name = self._job(request)
+        body = await _body(request)
+        message = await execute(await source.view(namespace, name), request.match_info["action"], body.get("workers"))
+        return reply(request, {"message": message})
+
+    def _job(self, request: web.Request) -> tuple[Source, str, str]:
+        source = self.feed.sources.get(request.match_info["target"])
+        if source is None:
+            raise BadInput(f"{request.match_info['target']}: is not a target of this server")
+        return source, request.match_info["namespace"], request.match_info["name"]
+
+    async def _detail(self, source: Source, namespace: str, name: str) -> Detail:
+        view = await source.view(namespace, name)
+        return detail_of(source.name, view, await source.usage(view), self.read_only)
+
+    async def _details(self, source: Source, namespace: str, name: str) -> AsyncIterator[Detail | None]:
+        """A job whenever it has changed; what its processes use is read less often."""
+        last: Detail | None = None
+        measured, usage, said = 0.0, {}, time.monotonic()
+        while True:
+            view = await source.view(namespace, name)
+            if time.monotonic() - measured > USAGE_PAUSE:
+                measured, usage = time.monotonic(), await source.usage(view)
+            found = detail_of(source.name, view, usage, self.read_only)
+            if found != last:
+                last, said = found, time.monotonic()
+                yield found
+            elif time.monotonic() - said > HEARTBEAT:
+                said = time.monotonic()
+                yield None
+            await asyncio.sleep(PAUSE)
+
+
+@web.middleware
+async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Errors that users can act on become their message; others are logged and say nothing of the inside."""
+    try:
+        return await handler(request)
+    except PaddleJobError as error:
+        return refuse(404 if "not found" in str(error) else 400, str(error))
+    except web.HTTPException as error:
+        return refuse(error.status, error.reason)
+    except ConnectionError:
+        raise
+    except Exception:
+        log.exception("%s %s failed", request.method, request.path)
+        return refuse(500, "pdj web has failed here; its output has the details.")
+
+
+def reply(request: web.Request, content: Any) -> web.Response:
+    """JSON, compressed where it is worth it."""
+    body = orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    if len(body) >= COMPRESS_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
+        body = gzip.compress(body, compresslevel=4)
+        headers["Content-Encoding"] = "gzip"
+    return web.Response(body=body, headers=headers)
+
+
+async def _with_heartbeat(batches: AsyncIterator[list[Any]]) -> AsyncIterator[list[Any] | None]:
+    """An empty batch is sent only if there was nothing for a while, and the first, so that a page knows it is empty."""
+    said = 0.0
+    async for batch in batches:
+        if batch or not said:
+            said = time.monotonic()
+            yield batch
+        elif time.monotonic() - said > HEARTBEAT:
+            said = time.monotonic()
+            yield None
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    try:
+        body = orjson.loads(await request.read() or b"{}")
+    except ValueError:
+        raise BadInput("the body is not JSON") from None
+    workers = body.get("workers") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not (workers is None or (type(workers) is int and 0 <= workers <= 100_000)):
+        raise BadInput("send an object; workers is a number")
+    return body
+
+
+def _query(request: web.Request) -> Any:
+    return parse_query(request.query.get("replica", ""), request.query.get("attempt", ""))
+
+
+def _number(request: web.Request, name: str) -> int:
+    text = request.query.get(name, "0")
+    if not text.isdecimal() or len(text) > 15:
+        raise BadInput(f"{name}: is not a number")
+    return int(text)

@@ -1,0 +1,1 @@
+"""The jobs of a cluster, read with the rights of the user's kubeconfig."""

@@ -1,0 +1,71 @@
+"""What can be done with a job from its page. Each action is a command of `pdj`, and is shown as such."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+
+from paddlejob.cli.targets.target import JobView
+from paddlejob.errors import BadInput, NotPossible
+
+TIMEOUT = 150.0
+PDJ = [sys.executable, "-m", "paddlejob"]
+VERBS = ("suspend", "resume", "scale", "delete")
+
+
+@dataclass(frozen=True)
+class Command:
+    action: str
+    text: str
+    """The command as a user would type it; WORKERS stands for a number that the page asks for."""
+
+
+def commands(view: JobView, *, resizable: bool, read_only: bool) -> list[Command]:
+    """The actions that make sense now."""
+    if read_only or view.phase == "Deleting":
+        return []
+    job, status = f"{shlex.quote(view.job.name)}{view.flags}", view.job.status
+    found = []
+    if not status.finished and not view.damaged:
+        stopped = view.phase in ("Suspended", "Interrupted")
+        verb = "resume" if stopped else "suspend"
+        found.append(Command(verb, f"pdj {verb} {job}"))
+        if resizable:
+            found.append(Command("scale", f"pdj scale {shlex.quote(view.job.name)} WORKERS{view.flags}"))
+    return [*found, Command("delete", f"pdj delete {job}")]
+
+
+def arguments(view: JobView, action: str, workers: int | None) -> list[str]:
+    """The command line of an action, without `pdj`; raises BadInput if the action is unknown."""
+    if action not in VERBS:
+        raise BadInput(f"{action}: is not an action; use one of {', '.join(VERBS)}")
+    if (action == "scale") != (workers is not None):
+        raise BadInput("scale needs a number of workers, and no other action takes one")
+    number = [] if workers is None else [str(workers)]
+    wait = ["--no-wait"] if action == "delete" else []
+    return [action, *shlex.split(view.flags), *wait, "--", view.job.name, *number]
+
+
+async def execute(view: JobView, action: str, workers: int | None) -> str:
+    """Run the command in a process of its own, because the engine that it may start must not be our child."""
+    process = await asyncio.create_subprocess_exec(
+        *PDJ,
+        *arguments(view, action, workers),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+        env=dict(os.environ),
+    )
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
+    except TimeoutError:
+        process.kill()
+        raise NotPossible(f"pdj {action} did not end within {TIMEOUT:.0f} s") from None
+    text = output.decode(errors="replace").strip()
+    if process.returncode:
+        raise BadInput(text.removeprefix("pdj: ") or f"pdj {action} failed with exit status {process.returncode}")
+    return text

@@ -1,0 +1,127 @@
+// The page of a job.
+
+import { jobPath, Stream } from "./api.js";
+import { actionButtons } from "./actions.js";
+import { Curves } from "./curves.js";
+import { h, replace } from "./dom.js";
+import { bytes, clock, duration, now, number } from "./format.js";
+import { t } from "./i18n.js";
+import { badge, bar, jobLink, since } from "./widgets.js";
+
+const OVER = new Set(["Completed", "Failed", "Suspended", "Interrupted", "Damaged"]);
+
+export function jobHead(row, page) {
+  const tab = (name, link) => h("a", { href: link, "aria-current": page === name ? "page" : null, class: "tab" }, t(name));
+  return h("nav", { class: "tabs", "aria-label": row.name }, h("a", { href: "#/", class: "tab back" }, `← ${t("back")}`), tab("overview", jobLink(row)), tab("logs", jobLink(row, "/logs")));
+}
+
+export function jobPage(main, row) {
+  const parts = {};
+  for (const name of ["head", "attempts", "replicas", "events"]) parts[name] = h("section", { id: name });
+  const file = h("pre", {});
+  const curves = new Curves(row);
+  replace(main, jobHead(row, "overview"), parts.head, curves.element, parts.attempts, parts.replicas, parts.events, h("section", {}, h("details", { id: "file" }, h("summary", {}, t("file")), file)));
+  let said = "";
+  let last = null;
+
+  const show = (detail) => {
+    last = detail;
+    curves.active = !OVER.has(detail.row.phase);
+    if (!curves.active && parts.head.dataset.active === "true") curves.update();
+    parts.head.dataset.active = String(curves.active);
+    const open = parts.head.querySelector("details")?.open;
+    replace(parts.head, headline(detail, (message, action) => { said = message; if (action === "delete") location.hash = "#/"; else show(last); }), said ? h("p", { class: "notice", role: "status" }, said) : null);
+    if (open) parts.head.querySelector("details").open = true;
+    replace(parts.attempts, h("h2", {}, t("attempts")), timeline(detail));
+    replace(parts.replicas, h("h2", {}, t("replicas")), replicas(detail));
+    replace(parts.events, h("h2", {}, t("events")), events(detail));
+    if (file.textContent !== detail.file) file.textContent = detail.file;
+  };
+  const problem = (message) => {
+    curves.active = false;
+    replace(parts.head, h("h1", {}, row.name), h("p", { class: "notice warning" }, message));
+  };
+  const stream = new Stream(`${jobPath(row)}/stream`, { message: show, problem }).start();
+  return { close: () => { stream.close(); curves.close(); }, logs: jobLink(row, "/logs") };
+}
+
+function headline(detail, done) {
+  const { row } = detail;
+  const running = row.phase === "Running" && !row.message;
+  const [first, ...rest] = detail.message.split("\n");
+  return [
+    h("div", { class: "title" }, h("h1", {}, row.name), badge(row.phase), h("span", { class: "muted" }, [t(row.target), row.namespace, row.mode].filter(Boolean).join(" · ")), h("span", { class: "actions" }, actionButtons(detail, done))),
+    first && !running ? h("p", { class: `why ${row.phase === "Failed" ? "failed" : ""}`, id: "why" }, detail.reason ? h("b", {}, `${detail.reason}: `) : null, first) : null,
+    rest.length ? h("details", {}, h("summary", {}, t("message")), h("pre", {}, strip(rest.join("\n")))) : null,
+    row.fraction !== null || row.progress ? h("div", { class: "big-progress" }, bar(row.fraction, row.progress)) : null,
+    h("dl", { class: "facts" }, facts(detail)),
+    running ? null : h("p", { class: "muted next" }, `${t("next")} `, detail.next),
+  ];
+}
+
+const strip = (text) => text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
+
+function facts(detail) {
+  const { row } = detail;
+  const began = row.started || row.created;
+  const entries = [
+    ...Object.entries(detail.metrics).map(([name, value]) => [name.replaceAll("_", " "), number(value)]),
+    [t("eta"), row.eta && row.eta > now() ? since(row.eta, "left") : null],
+    [t("runTime"), began ? (row.ended ? duration(row.ended - began) : since(began)) : null],
+    [t("lastOutput"), detail.last_output && row.phase === "Running" ? since(detail.last_output, "ago") : null],
+    [t("checkpoint"), detail.checkpoint === null ? null : `${t("step")} ${detail.checkpoint}`],
+    [t("goodput"), detail.goodput === null ? null : `${detail.goodput}%`],
+    [t("Attempt"), detail.attempt ? String(detail.attempt) : null],
+    [t("restarts"), String(row.restarts)],
+    [t("disruptions"), row.disruptions ? String(row.disruptions) : null],
+  ];
+  return entries.filter(([, value]) => value !== null).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { class: "num" }, value)));
+}
+
+function timeline(detail) {
+  const known = detail.attempts.filter((attempt) => attempt.start);
+  const first = Math.min(...known.map((attempt) => attempt.start));
+  const last = Math.max(...known.map((attempt) => attempt.end || now()));
+  const span = Math.max(1, last - first);
+  return h(
+    "ol",
+    { class: "timeline" },
+    detail.attempts.map((attempt) => {
+      const end = attempt.end || (OVER.has(detail.row.phase) ? last : now());
+      const stripe = h("i", { class: attempt.warning ? "bad" : attempt.end ? "good" : "live" });
+      if (attempt.start) {
+        stripe.style.marginLeft = `${((attempt.start - first) / span) * 100}%`;
+        stripe.style.width = `${Math.max(0.6, ((end - attempt.start) / span) * 100)}%`;
+      }
+      const when = attempt.start ? `${clock(attempt.start)} · ${attempt.end ? duration(attempt.end - attempt.start) : t("running")}` : "";
+      return h("li", { "data-attempt": attempt.number }, h("span", { class: "which" }, `${t("Attempt")} ${attempt.number}`), h("span", { class: "muted num when" }, when), h("span", { class: "track" }, stripe), h("span", { class: "reason" }, attempt.reason ? h("b", {}, attempt.reason) : null, attempt.message && attempt.message !== attempt.reason ? ` ${attempt.message}` : ""));
+    }),
+  );
+}
+
+function replicas(detail) {
+  const gpus = detail.replicas.some((replica) => replica.usage?.gpu !== null && replica.usage?.gpu !== undefined);
+  const heads = ["replica", "state", "cpu", "memory", ...(gpus ? ["gpu"] : []), "where", "address", "exit"];
+  const cells = (replica) => [
+    h("a", { href: jobLink(detail.row, `/logs/${replica.name}`) }, replica.name),
+    badge(replica.state),
+    replica.usage?.cpu === null || !replica.usage ? "" : replica.usage.cpu.toFixed(2),
+    replica.usage?.memory ? bytes(replica.usage.memory) : "",
+    ...(gpus ? [replica.usage?.gpu === null || !replica.usage ? "" : `${Math.round(replica.usage.gpu)}%`] : []),
+    replica.where,
+    replica.address,
+    replica.exit_code === null ? "" : String(replica.exit_code),
+  ];
+  const body = detail.replicas.map((replica) => [h("tr", { "data-replica": replica.name }, cells(replica).map((cell) => h("td", { class: "num" }, cell))), replica.note ? h("tr", {}, h("td", { colspan: heads.length, class: "why" }, replica.note)) : null]);
+  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, t(key))))), h("tbody", {}, body.flat())));
+}
+
+function events(detail) {
+  if (!detail.events.length) return h("p", { class: "empty" }, t("noEvents"));
+  const rows = [...detail.events].reverse().map((event) => {
+    const [first, ...rest] = event.message.split("\n");
+    const message = rest.length ? h("details", {}, h("summary", {}, first), h("pre", {}, strip(rest.join("\n")))) : first;
+    return h("tr", { class: event.warning ? "warning" : "" }, h("td", { class: "num" }, event.time ? clock(Date.parse(event.time) / 1000) : ""), h("td", {}, event.warning ? "⚠ " : "", event.reason), h("td", {}, message));
+  });
+  return h("div", { class: "scroll" }, h("table", { class: "events" }, h("thead", {}, h("tr", {}, ["time", "reason", "message"].map((key) => h("th", { scope: "col" }, t(key))))), h("tbody", {}, rows)));
+}
