@@ -6,7 +6,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Status
@@ -106,6 +106,7 @@ def test_the_highest_step_never_falls_and_goodput_is_a_percentage(backend, event
 @both_backends
 @settings(max_examples=40, deadline=None)
 @given(events=EVENTS)
+@example(events=[("fail", PODS[0]), ("print", "step: 1"), ("hang", None), ("fail", PODS[0])])
 def test_a_hang_is_counted_once_and_does_not_outlive_its_attempt(backend, events):
     life = Life(backend)
     seen = asyncio.run(life.live(events))
@@ -113,3 +114,7 @@ def test_a_hang_is_counted_once_and_does_not_outlive_its_attempt(backend, events
     stalls = sum(one.reason == "Stalled" for one in life.model.events)
     assert stalls <= hangs
     assert seen[-1].restarts <= hangs + sum(kind == "fail" for kind, _ in events)
+    for status in seen:
+        assert status.failuresWithoutProgress <= 2, "backoffLimit"
+        if status.progress is None or status.progress.highestStep is None:
+            assert status.restarts <= 2, "without steps every failure counts"
