@@ -21,6 +21,8 @@ from tests.support.operator_stage import OperatorStage
 from tests.support.proxy import Proxy, kubeconfig_through, server_port
 from tests.support.web import CHROMIUM, PATIENCE
 
+pytestmark = pytest.mark.full
+
 expect.set_options(timeout=PATIENCE)
 
 

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.pdj import Pdj, wait
 from tests.support.web import PATIENCE, Server, keep, page_of
 
+pytestmark = pytest.mark.full
 expect.set_options(timeout=PATIENCE)
 TRAINS = """
 import os, sys, time

@@ -26,6 +26,8 @@ PATHS = (
     "/api/jobs/local/default/light/logs",
 )
 
+pytestmark = pytest.mark.full
+
 
 def ended_job(pdj: Pdj, name: str = "light", text: str = "hello") -> None:
     done = pdj("run", pdj.write(name, command=["echo", text]))
