@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from paddlejob.api.checks.pods import check_job
 from paddlejob.api.fault import Severity
-from paddlejob.api.pod_check import check_job
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
 

@@ -44,7 +44,7 @@ class ScriptedSupervisor(Processes):
 
 
 class Timers:
-    """Stands in for the event loop, whose timers run only when a test lets time pass."""
+    """An event loop whose timers run only when a test lets time pass."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -10,10 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from paddlejob import contract
+from paddlejob.api.checks.misplaced import METADATA_FIELDS, remedy
 from paddlejob.api.crd import job_schema
 from paddlejob.api.documents import Path
 from paddlejob.api.fault import Fault, parse_fault
-from paddlejob.api.misplaced import METADATA_FIELDS, remedy
 from paddlejob.api.rules import CHANGE_RULES, NOT_A_LABEL, ROLES, RULES, Obj
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.yaml_problem import first_full_width, full_width, show

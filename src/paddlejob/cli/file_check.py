@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from paddlejob.api.checks.launcher import launcher_warnings
+from paddlejob.api.checks.objects import check_object
+from paddlejob.api.checks.pods import check_job
+from paddlejob.api.checks.references import missing_keys
 from paddlejob.api.fault import Fault, Severity, line_of
-from paddlejob.api.launcher import launcher_warnings
-from paddlejob.api.object_check import check_object
-from paddlejob.api.pod_check import check_job
-from paddlejob.api.references import missing_keys
 from paddlejob.api.types import PaddleJob
 from paddlejob.cli.files import is_paddle_job
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paddlejob.api.launcher import launcher_warnings
+from paddlejob.api.checks.launcher import launcher_warnings
 from tests.support.builders import job, template
 
 STARTS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paddlejob.api.object_check import check_object
+from paddlejob.api.checks.objects import check_object
 
 Manifest = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from paddlejob.api.checks.pods import check_pods
 from paddlejob.api.fault import Severity
-from paddlejob.api.pod_check import check_pods
 from tests.support.builders import document
 
 CONTAINER = "spec.worker.template.spec.containers[0]"

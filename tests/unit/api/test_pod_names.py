@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from paddlejob.api.checks.names import check_names, unsafe_names
+from paddlejob.api.checks.pods import check_job
 from paddlejob.api.fault import Severity
-from paddlejob.api.pod_check import check_job
-from paddlejob.api.pod_names import check_names, unsafe_names
 from tests.support.builders import document
 
 POD = "spec.worker.template.spec"

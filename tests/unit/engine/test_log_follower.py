@@ -75,7 +75,7 @@ def test_an_environment_that_a_launcher_prints_does_not_get_into_a_message():
 def test_silence_is_known_only_after_a_look_and_ends_with_a_line():
     one = follower()
     one.hear_nothing(5.0)
-    assert one.reading.silent_seconds is None, "nobody has run yet"
+    assert one.reading.silent_seconds is None, "no worker has run yet"
     one.hear(10.0)
     assert one.reading.silent_seconds == 0
     one.hear_nothing(70.0)

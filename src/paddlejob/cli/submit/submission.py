@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from paddlejob import contract
+from paddlejob.api.checks.objects import check_object
+from paddlejob.api.checks.pods import check_job, check_pods
+from paddlejob.api.checks.references import missing_keys
 from paddlejob.api.convert import is_kubeflow_job
 from paddlejob.api.fault import Severity
-from paddlejob.api.object_check import check_object
-from paddlejob.api.pod_check import check_job, check_pods
-from paddlejob.api.references import missing_keys
 from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in
 from paddlejob.cli.program import Given
 from paddlejob.errors import InvalidJob, PaddleJobError

@@ -76,7 +76,7 @@ def _convert(objects: list[dict[str, Any]], source: str) -> list[Converted]:
 
 def _faults(job: dict[str, Any]) -> list[str]:
     """The errors that `pdj validate` would report."""
-    from paddlejob.api.pod_check import errors_of
+    from paddlejob.api.checks.pods import errors_of
 
     return [str(fault) for fault in errors_of(job)]
 

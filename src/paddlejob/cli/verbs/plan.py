@@ -39,7 +39,7 @@ def plan(
     Example:
       pdj plan job.yaml
     """
-    from paddlejob.api.pod_check import errors_of
+    from paddlejob.api.checks.pods import errors_of
     from paddlejob.api.types import PaddleJob
     from paddlejob.cli.files import jobs_in, objects_in
     from paddlejob.cli.output.formats import to_yaml

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from paddlejob.api.pod_names import unsafe_names
+from paddlejob.api.checks.names import unsafe_names
 from paddlejob.errors import NotPossible
 from paddlejob.local.machine import gpus
 from paddlejob.local.machine.resources import limits, parse_quantity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlejob.api.launcher import launcher_warnings
+from paddlejob.api.checks.launcher import launcher_warnings
 from paddlejob.api.types import Intranet, Role, Slot
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent

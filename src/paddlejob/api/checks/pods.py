@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from paddlejob.api.checks.names import check_names, containers_of
+from paddlejob.api.checks.training import check_training
+from paddlejob.api.checks.variables import check_variables
 from paddlejob.api.documents import Path
-from paddlejob.api.env_check import check_variables
 from paddlejob.api.fault import Fault, Severity
-from paddlejob.api.pod_names import check_names, containers_of
 from paddlejob.api.rules import ROLES, Obj
-from paddlejob.api.training_check import check_training
 from paddlejob.api.validate import find_faults
 from paddlejob.api.yaml_problem import FULL_WIDTH, show
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paddlejob.api.checks.names import containers_of
+from paddlejob.api.checks.objects import FIELDS
 from paddlejob.api.documents import Path
 from paddlejob.api.fault import Fault
-from paddlejob.api.object_check import FIELDS
-from paddlejob.api.pod_names import containers_of
 from paddlejob.api.rules import ROLES, Obj
 
 VARIABLES = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}
