@@ -11,9 +11,9 @@ from tests.launch.pods import START_SH, Stage, wait_until
 
 RECORDER = """#!/bin/bash
 # paddle pserver runs until it is stopped; paddle train runs the contents of the file `go` once it exists.
-echo "$*" >> "$RECORD/$1-$PADDLEJOB_POD_IP"
-echo "this is $1"
 echo "$(cat data/part.txt)" > "$RECORD/data-$PADDLEJOB_POD_IP"
+echo "this is $1"
+echo "$*" >> "$RECORD/$1-$PADDLEJOB_POD_IP"
 if [ "$1" = pserver ]; then exec sleep 600; fi
 while [ ! -e "$RECORD/go-$PADDLEJOB_POD_IP" ]; do sleep 0.1; done
 eval "$(cat "$RECORD/go-$PADDLEJOB_POD_IP")"
@@ -59,4 +59,6 @@ class Cluster:
         draft.rename(self.record / f"go-{self.on.addresses[rank]}")
 
     def recorded(self, what: str, rank: int) -> list[str]:
-        return shlex.split((self.record / f"{what}-{self.on.addresses[rank]}").read_text())
+        path = self.record / f"{what}-{self.on.addresses[rank]}"
+        wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"{path.name} is recorded", self.pods)
+        return shlex.split(path.read_text())
