@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Role, Status
-from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, indexes, plan, replacements
+from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, indexes, plan
+from paddlejob.plan.restarts import replacements
 from tests.support.builders import NOON, all_pods, having, job, pod, world
 from tests.support.local_model import LocalModel
 from tests.support.model import Crash, Model

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Progress, Status
 from paddlejob.plan import PodPhase, times
-from paddlejob.plan.backoff import LONGEST_DELAY
+from paddlejob.plan.restarts.backoff import LONGEST_DELAY
 from tests.support.builders import job
 from tests.support.local_model import LocalModel
 from tests.support.model import Model

@@ -7,9 +7,10 @@ from functools import cached_property
 from itertools import islice
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
-from paddlejob.plan import indexes, progress, replacements, times
+from paddlejob.plan import indexes, progress, times
 from paddlejob.plan.objects import environment
 from paddlejob.plan.objects.build_mark import template_digest
+from paddlejob.plan.restarts import replacements
 from paddlejob.plan.size import is_resizable
 from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase, World
 

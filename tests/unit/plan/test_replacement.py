@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import PodPhase, replacements
+from paddlejob.plan import PodPhase
+from paddlejob.plan.restarts import replacements
 from tests.support.builders import job
 from tests.support.model import Crash, Model
 

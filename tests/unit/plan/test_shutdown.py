@@ -8,7 +8,7 @@ import pytest
 
 from paddlejob.api.types import Phase
 from paddlejob.plan import PodPhase
-from paddlejob.plan.shutdown import SHORT_GRACE
+from paddlejob.plan.restarts.shutdown import SHORT_GRACE
 from tests.support.builders import job, template
 from tests.support.model import Model
 

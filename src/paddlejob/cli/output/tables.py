@@ -6,7 +6,7 @@ from paddlejob.api.types import PaddleJob, Role
 from paddlejob.cli.output.humanize import age, run_time
 from paddlejob.cli.output.progress import progress_page, summary
 from paddlejob.cli.targets.target import JobView, LastOutput, PodView
-from paddlejob.plan import replacements
+from paddlejob.plan.restarts import replacements
 from paddlejob.plan.size import is_resizable
 
 MOST_REPLACED = 8

@@ -7,8 +7,8 @@ from typing import Any
 from paddlejob import contract
 from paddlejob.api.types import Intranet, PaddleJob, Role
 from paddlejob.plan import names
-from paddlejob.plan.jitter import spread
 from paddlejob.plan.objects.metadata import labels, metadata
+from paddlejob.plan.restarts.jitter import spread
 
 HOST_BLOCKS = (contract.HOST_PORT_LAST - contract.HOST_PORT_FIRST + 1) // contract.PORTS_PER_POD
 

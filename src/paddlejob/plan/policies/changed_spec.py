@@ -15,7 +15,7 @@ from paddlejob.plan import indexes
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.objects.build_mark import is_built_from, template_digest
-from paddlejob.plan.rebuild import rebuild
+from paddlejob.plan.restarts.rebuild import rebuild
 from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
 

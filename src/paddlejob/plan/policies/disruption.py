@@ -11,7 +11,7 @@ from paddlejob.plan.diagnosis import causes, failure_rules
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
 from paddlejob.plan.policies.failure import restart_counted
-from paddlejob.plan.rebuild import restart
+from paddlejob.plan.restarts.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 
 

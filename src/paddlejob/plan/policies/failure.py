@@ -7,13 +7,13 @@ last came further; otherwise it counts all.
 from __future__ import annotations
 
 from paddlejob.api.types import FailureAction, Progress
-from paddlejob.plan import backoff
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.diagnosis import causes, failure_rules, suspects
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.diagnosis.failure_rules import Decision
 from paddlejob.plan.finish import fail
-from paddlejob.plan.rebuild import restart
+from paddlejob.plan.restarts import backoff
+from paddlejob.plan.restarts.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 
 

@@ -6,8 +6,8 @@ from paddlejob.api.types import Phase, Role
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.finish import leave_gang
-from paddlejob.plan.rebuild import delete_pods, next_attempt
 from paddlejob.plan.report import reported
+from paddlejob.plan.restarts.rebuild import delete_pods, next_attempt
 from paddlejob.plan.snapshot import Snapshot
 
 

@@ -15,8 +15,8 @@ from paddlejob.plan import indexes, names, times
 from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent
 from paddlejob.plan.policies.startup.missing_pods import create_pods
 from paddlejob.plan.policies.training import watch_training
-from paddlejob.plan.rebuild import next_attempt
 from paddlejob.plan.report import reported
+from paddlejob.plan.restarts.rebuild import next_attempt
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 

@@ -10,7 +10,7 @@ from paddlejob.plan.diagnosis import causes, failure_rules
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.policies.startup.startup_deadline import REASON as OVERDUE
 from paddlejob.plan.policies.startup.startup_deadline import starts_until
-from paddlejob.plan.replace import times_replaced
+from paddlejob.plan.restarts.replace import times_replaced
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 

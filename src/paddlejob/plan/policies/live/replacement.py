@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import replacements
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
 from paddlejob.plan.policies.live.losses import DISRUPTIONS, FAILURES, IGNORED, TIMEOUTS, Loss
-from paddlejob.plan.replace import times_replaced
 from paddlejob.plan.report import reported
+from paddlejob.plan.restarts import replacements
+from paddlejob.plan.restarts.replace import times_replaced
 from paddlejob.plan.snapshot import Snapshot
 
 REASON = "WorkerReplaced"

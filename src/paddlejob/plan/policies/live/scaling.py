@@ -7,10 +7,10 @@ is not taken for that of a worker which is added again while the old pod still e
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role, Slot
-from paddlejob.plan import replacements
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
-from paddlejob.plan.replace import times_replaced
 from paddlejob.plan.report import reported
+from paddlejob.plan.restarts import replacements
+from paddlejob.plan.restarts.replace import times_replaced
 from paddlejob.plan.snapshot import Snapshot
 
 

@@ -8,7 +8,6 @@ policies that rebuild the job.
 from __future__ import annotations
 
 from paddlejob.api.types import Role
-from paddlejob.plan import replacements
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
@@ -16,6 +15,7 @@ from paddlejob.plan.policies.live.joining import keep_joining
 from paddlejob.plan.policies.live.losses import FAILURES, TIMEOUTS, Loss, due, losses
 from paddlejob.plan.policies.live.replacement import replace_workers
 from paddlejob.plan.policies.live.scaling import scale_live
+from paddlejob.plan.restarts import replacements
 from paddlejob.plan.snapshot import Snapshot
 
 FIRST = (Role.WORKER, 0)

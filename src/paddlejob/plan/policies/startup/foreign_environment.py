@@ -8,7 +8,7 @@ from __future__ import annotations
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.rebuild import restart
+from paddlejob.plan.restarts.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import PodPhase
 

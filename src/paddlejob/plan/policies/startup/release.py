@@ -9,8 +9,8 @@ from __future__ import annotations
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.jitter import jitter
-from paddlejob.plan.rebuild import rebuild
+from paddlejob.plan.restarts.jitter import jitter
+from paddlejob.plan.restarts.rebuild import rebuild
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod
 

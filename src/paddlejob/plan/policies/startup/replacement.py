@@ -9,8 +9,8 @@ from __future__ import annotations
 from paddlejob.plan import times
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.replace import can_replace, replace, times_replaced
 from paddlejob.plan.report import reported
+from paddlejob.plan.restarts.replace import can_replace, replace, times_replaced
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from paddlejob.plan import times
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.rebuild import rebuild
-from paddlejob.plan.replace import can_replace, replace
+from paddlejob.plan.restarts.rebuild import rebuild
+from paddlejob.plan.restarts.replace import can_replace, replace
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import backoff, times
+from paddlejob.plan import times
 from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
-from paddlejob.plan.shutdown import nothing_to_save, short_grace
+from paddlejob.plan.restarts import backoff
+from paddlejob.plan.restarts.shutdown import nothing_to_save, short_grace
 from paddlejob.plan.snapshot import Snapshot
 
 

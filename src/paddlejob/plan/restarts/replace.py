@@ -6,10 +6,10 @@ with a smaller number was replaced already, so that a crash neither loses nor do
 
 from __future__ import annotations
 
-from paddlejob.plan import replacements
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
+from paddlejob.plan.restarts import replacements
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod
 

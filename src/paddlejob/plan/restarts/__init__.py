@@ -1,0 +1,1 @@
+"""Beginning again: a whole attempt (rebuild) or single pods (replace), and how long either waits."""
