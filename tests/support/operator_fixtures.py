@@ -27,6 +27,7 @@ def install(plane: ControlPlane) -> None:
     while plane.kubectl("get", "pdj", check=False).returncode:
         assert time.monotonic() < ends, "the API server does not serve the CRD"
         time.sleep(0.2)
+    plane.restart_controllers()
 
 
 @pytest.fixture(scope="session")
