@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paddlejob import __version__
 from paddlejob.api.crd import crd
-from paddlejob.cli.output.formats import to_yaml
+from paddlejob.client.describe.formats import to_yaml
 from paddlejob.launch.single_file import single_file
 from paddlejob.operator.manifests import LEASE_RULES, NODE_RULES, RULES, manifests
 from tools import pod_template_schema

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from paddlejob.cli.run.live import render
-from paddlejob.cli.targets.local import LocalTarget
+from paddlejob.client.targets.local import LocalTarget
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs/images/live.svg"

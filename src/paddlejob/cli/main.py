@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from paddlejob.cli.options import AFTER_DASHES, is_plugin
+from paddlejob.cli.options import AFTER_DASHES
+from paddlejob.client.targets.selection import is_plugin
 from paddlejob.errors import BadInput, PaddleJobError
 
 

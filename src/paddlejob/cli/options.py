@@ -1,12 +1,10 @@
-"""Options that several verbs share, and the rule that selects the target of a command."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
 import re
-import sys
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +27,15 @@ class SeriesOutput(StrEnum):
     table = "table"
     csv = "csv"
     json = "json"
+
+
+def machine_readable(value: Any, output: Output) -> str | None:
+    """The value as `-o json` or `-o yaml` prints it; None for the formats that people read."""
+    from paddlejob.client.describe.formats import to_json, to_yaml
+
+    if output is Output.json:
+        return to_json(value)
+    return to_yaml(value) if output is Output.yaml else None
 
 
 def check_namespace(value: str) -> str:
@@ -81,15 +88,3 @@ Cluster = Annotated[
 Context = Annotated[str, typer.Option("--context", help="Use the cluster of this kubeconfig context.", metavar="NAME")]
 HiddenCluster = Annotated[bool, typer.Option("--cluster", hidden=True)]
 """Accepted by verbs that always talk to a cluster."""
-
-
-def is_plugin() -> bool:
-    """Whether kubectl started pdj as its plugin."""
-    return Path(sys.argv[0]).name in ("kubectl-pdj", "kubectl-pdj.exe")
-
-
-def selects_cluster(cluster: bool | None, context: str) -> bool | None:
-    """Whether a command talks to a cluster; as a kubectl plugin it always does. None if the options do not say."""
-    if cluster is False and context:
-        raise BadInput("--local and --context exclude each other; use one of them")
-    return True if cluster or context or is_plugin() else cluster

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from paddlejob.api.types import Phase, Status
-from paddlejob.cli.output.log_lines import lines_of
-from paddlejob.cli.targets.target import JobView, LogChoice, Target
+from paddlejob.client.describe.log_lines import lines_of
+from paddlejob.client.targets.target import JobView, LogChoice, Target
 from paddlejob.errors import JobFailed, NotPossible
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Run:
 
     def why(self) -> str:
         """The text of `pdj why`."""
-        from paddlejob.cli.output.explain import explain
+        from paddlejob.client.describe.explain import explain
 
         view = self.view()
         return str(explain(view, self.target.last_output(view)))
@@ -61,15 +61,15 @@ class Run:
 
     def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
         """The values of a metric, each with its step, read from the log of the first worker in every attempt."""
-        from paddlejob.progress import Parser
+        from paddlejob.client.series import SeriesReader
 
-        parsers: dict[int, Parser] = {}
-        spec, found = self.view().job.spec.progress, []
-        for line in self.target.first_worker_log(self.namespace, self.name, follow=False):
-            sample = parsers.setdefault(line.attempt, Parser(spec)).parse(line.text)
-            if sample and sample.step is not None and name in sample.metrics:
-                found.append((sample.step, sample.metrics[name]))
-        return found
+        reader = SeriesReader(self.view().job.spec.progress)
+        rows = reader.rows(self.target.first_worker_log(self.namespace, self.name, follow=False))
+        return [
+            (row.sample.step, row.sample.metrics[name])
+            for row in rows
+            if row.sample.step is not None and name in row.sample.metrics
+        ]
 
     def wait(self, timeout: float | None = None) -> Status:
         """Wait until the job ends; raises JobFailed if it failed, and TimeoutError.
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def _pause(self) -> float:
-        from paddlejob.cli.targets.local import LocalTarget
+        from paddlejob.client.targets.local import LocalTarget
 
         return PAUSE if isinstance(self.target, LocalTarget) else CLUSTER_PAUSE
 

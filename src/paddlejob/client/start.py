@@ -6,7 +6,7 @@ import os
 import time
 
 from paddlejob.api.program import Overrides, overridden
-from paddlejob.cli.program import Given
+from paddlejob.client.given import Given
 from paddlejob.client.handle import Run
 from paddlejob.client.jobs import Job
 from paddlejob.errors import BadInput
@@ -14,8 +14,8 @@ from paddlejob.errors import BadInput
 
 def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", overcommit: bool = False) -> Run:
     """Train on this machine, in the background of this process: when this process ends, so does the training."""
-    from paddlejob.cli.run.prepare import prepare
-    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.client.prepare import prepare
+    from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
     from paddlejob.local.runner import start_spawned
@@ -39,11 +39,11 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
 
 def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     """Train on a cluster. With `code`, the directory is shipped with the job."""
-    from paddlejob.cli.settings import default_image
-    from paddlejob.cli.submit.apply import apply
-    from paddlejob.cli.submit.code import create_config_maps, ship
-    from paddlejob.cli.submit.submission import read_submission
-    from paddlejob.cli.targets.target import cluster_target
+    from paddlejob.client.settings import default_image
+    from paddlejob.client.submit.apply import apply
+    from paddlejob.client.submit.code import create_config_maps, ship
+    from paddlejob.client.submit.submission import read_submission
+    from paddlejob.client.targets.target import cluster_target
 
     _check(job)
     document = job.document
@@ -69,7 +69,7 @@ def _check(job: Job) -> None:
 
 def attach(name: str, *, namespace: str = "", cluster: bool | None = None, context: str = "") -> Run:
     """The handle of a job that exists, on this machine or on a cluster."""
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(cluster, context)
     found = Run(target, namespace or target.default_namespace, name)

@@ -8,7 +8,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 
-from paddlejob.cli.targets.target import JobView
+from paddlejob.client.targets.target import JobView
 from paddlejob.errors import BadInput, NotPossible
 
 TIMEOUT = 150.0

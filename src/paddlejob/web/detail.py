@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.output.next_step import next_step
-from paddlejob.cli.targets.target import EventView, JobView, PodView
+from paddlejob.client.describe.next_step import next_step
+from paddlejob.client.targets.target import EventView, JobView, PodView
 from paddlejob.plan.size import is_resizable
 from paddlejob.web.commands import Command, commands
 from paddlejob.web.rows import Row, moment, row_of

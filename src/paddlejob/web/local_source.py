@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.target import JobView
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.target import JobView
 from paddlejob.local.state.store import JobFolder
 from paddlejob.web.logs.files import Follower, choose, find_logs, references
 from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece

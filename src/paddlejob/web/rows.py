@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paddlejob.api.types import PaddleJob, Phase
-from paddlejob.cli.targets.target import JobView
+from paddlejob.client.targets.target import JobView
 from paddlejob.plan import times
 
 MESSAGE_LIMIT = 300

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from paddlejob.api.types import ProgressSpec
-from paddlejob.cli.output.series import COMMON, Row, SeriesReader
-from paddlejob.cli.targets.target import LogLine
+from paddlejob.client.series import COMMON, Row, SeriesReader
+from paddlejob.client.targets.target import LogLine
 
 MOST_POINTS = 400
 """Of a curve in a chart; more than a pixel each cannot be seen."""

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from paddlejob.cli.targets.first_worker_file import log_files, new_lines
+from paddlejob.client.targets.first_worker_file import log_files, new_lines
 from paddlejob.local.state.files import DamagedFile
 from paddlejob.local.state.logs import is_over
 from paddlejob.local.state.store import JobFolder

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from paddlejob.cli.targets.target import JobView
+from paddlejob.client.targets.target import JobView
 from paddlejob.web.rows import Key, Row
 
 if TYPE_CHECKING:

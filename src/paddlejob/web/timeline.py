@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paddlejob.cli.targets.target import EventView, JobView
+from paddlejob.client.targets.target import EventView, JobView
 from paddlejob.web.rows import moment
 
 ENDS = {

@@ -11,7 +11,7 @@ import pytest
 
 from paddlejob.api.validate import parse
 from paddlejob.cli import main as cli
-from paddlejob.cli.files import jobs_in, objects_in
+from paddlejob.client.files import jobs_in, objects_in
 from paddlejob.errors import BadInput
 from tests.support.bad_files import bad_files
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from paddlejob.cli.install.install import Installation
-from paddlejob.cli.install.operators import Operator, unwatched_message
 from paddlejob.cli.output.tables import job_table
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.target import JobView, no_such_job
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.operators import Operator, unwatched_message
+from paddlejob.client.targets.target import JobView, no_such_job
 from paddlejob.local.state.store import Store
 from paddlejob.operator.manifests import IMAGE
 from tests.support.builders import job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paddlejob.cli.output.log_lines import lines_of, matching_lines
+from paddlejob.client.describe.log_lines import lines_of, matching_lines
 from paddlejob.errors import BadInput
 
 

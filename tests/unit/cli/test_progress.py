@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 from paddlejob.api.types import Progress
-from paddlejob.cli.output.explain import as_data, explain
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
 from paddlejob.cli.output.tables import job_page, job_table
 from paddlejob.cli.run.live import render
 from paddlejob.cli.run.plain import PlainScreen
 from paddlejob.cli.run.watch import _summarize
-from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from paddlejob.client.describe.explain import as_data, explain
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.progress import progress_line
+from paddlejob.client.targets.target import JobView, LastOutput, PodView
 from paddlejob.plan import times
 from tests.support.builders import job
 

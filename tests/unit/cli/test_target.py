@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.remembered import Remembered, read_remembered, remember, target_file
-from paddlejob.cli.targets.target import choose_target
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.remembered import Remembered, read_remembered, remember, target_file
+from paddlejob.client.targets.target import choose_target
 from paddlejob.errors import BadInput
 
 KUBECONFIG = """

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.output.explain import explain
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.logs import last_output
-from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from paddlejob.client.describe.explain import explain
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.logs import last_output
+from paddlejob.client.targets.target import JobView, LastOutput, PodView
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from tests.support.builders import job

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.targets.target import LogChoice
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.targets.target import LogChoice
 from paddlejob.errors import BadInput
 from paddlejob.local.options import RunOptions
 from paddlejob.local.state.logs import follow_logs, log_tail

@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.options import Output
-from paddlejob.cli.output.explain import explain
-from paddlejob.cli.output.formats import as_list, machine_readable
-from paddlejob.cli.output.humanize import duration
+from paddlejob.cli.options import Output, machine_readable
 from paddlejob.cli.output.tables import job_page, job_table
 from paddlejob.cli.run.live import render
-from paddlejob.cli.targets.target import EventView, JobView, PodView
+from paddlejob.client.describe.explain import explain
+from paddlejob.client.describe.formats import as_list
+from paddlejob.client.describe.humanize import duration
+from paddlejob.client.targets.target import EventView, JobView, PodView
 from tests.support.builders import document
 
 

@@ -113,7 +113,7 @@ def validate(
 
     Example: pdj aws validate --job paddle-cluster-job.yaml
     """
-    from paddlejob.cli.files import objects_in
+    from paddlejob.client.files import objects_in
     from paddlejob.cloud.aws import checks, cost
     from paddlejob.cloud.aws.host_ports import node_problems
     from paddlejob.cloud.aws.prices import node_price

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from paddlejob.api.types import PaddleJob, Role
-from paddlejob.cli.output.humanize import age, run_time
-from paddlejob.cli.output.progress import progress_page, summary
-from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from paddlejob.client.describe.humanize import age, run_time
+from paddlejob.client.describe.progress import progress_page, summary
+from paddlejob.client.targets.target import JobView, LastOutput, PodView
 from paddlejob.plan.restarts import replacements
 from paddlejob.plan.size import is_resizable
 

@@ -10,10 +10,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from paddlejob.cli.output.humanize import restarts, run_time
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
-from paddlejob.cli.targets.target import JobView, PodView
+from paddlejob.client.describe.humanize import restarts, run_time
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.progress import progress_line
+from paddlejob.client.targets.target import JobView, PodView
 
 REFRESH_INTERVAL = 0.2
 MAX_ROWS = 12

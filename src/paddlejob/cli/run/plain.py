@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
-from paddlejob.cli.targets.target import JobView
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.progress import progress_line
+from paddlejob.client.targets.target import JobView
 
 LOG_INTERVAL = 2.0
 

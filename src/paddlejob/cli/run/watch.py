@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from paddlejob.api.types import PaddleJob, Phase
-from paddlejob.cli.output.humanize import restarts, run_time
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import position, progress_line
 from paddlejob.cli.run.signals import Signals
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.target import JobView
+from paddlejob.client.describe.humanize import restarts, run_time
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.progress import position, progress_line
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.target import JobView
 from paddlejob.engine.backend import Key
 from paddlejob.errors import JobFailed
 from paddlejob.local.runner import AttachedRunner

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from paddlejob.cli.options import Cluster, Context, Format, JobName, Namespace, Output, PlainFormat, check_namespace
+from paddlejob.cli.options import (
+    Cluster,
+    Context,
+    Format,
+    JobName,
+    Namespace,
+    Output,
+    PlainFormat,
+    check_namespace,
+    machine_readable,
+)
 
 
 def list_jobs(
@@ -30,10 +40,10 @@ def list_jobs(
     Example:
       pdj list -o wide
     """
-    from paddlejob.cli.output.formats import as_list, machine_readable
     from paddlejob.cli.output.tables import job_table
-    from paddlejob.cli.targets.remembered import Remembered, read_remembered
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.describe.formats import as_list
+    from paddlejob.client.targets.remembered import Remembered, read_remembered
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(cluster, context)
     views = target.jobs(namespace or None)
@@ -65,9 +75,8 @@ def get(
       pdj get wide-and-deep -o yaml
     """
     from paddlejob.api.types import Phase
-    from paddlejob.cli.output.formats import machine_readable
     from paddlejob.cli.output.tables import job_page
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(cluster, context)
     view = target.job(namespace or target.default_namespace, name)
@@ -92,9 +101,8 @@ def why(
     Example:
       pdj why wide-and-deep
     """
-    from paddlejob.cli.output.explain import as_data, explain
-    from paddlejob.cli.output.formats import machine_readable
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.describe.explain import as_data, explain
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(cluster, context)
     view = target.job(namespace or target.default_namespace, name)

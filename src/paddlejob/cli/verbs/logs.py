@@ -46,8 +46,8 @@ def command(
     """
     import sys
 
-    from paddlejob.cli.output.log_lines import matching_lines
-    from paddlejob.cli.targets.target import LogChoice, choose_target
+    from paddlejob.client.describe.log_lines import matching_lines
+    from paddlejob.client.targets.target import LogChoice, choose_target
     from paddlejob.errors import BadInput
 
     if role not in ("", *ROLES):

@@ -41,8 +41,8 @@ def plan(
     """
     from paddlejob.api.checks.pods import errors_of
     from paddlejob.api.types import PaddleJob
-    from paddlejob.cli.files import jobs_in, objects_in
-    from paddlejob.cli.output.formats import to_yaml
+    from paddlejob.client.describe.formats import to_yaml
+    from paddlejob.client.files import jobs_in, objects_in
     from paddlejob.errors import BadInput, InvalidJob
 
     if engine not in EXAMPLE_ADDRESSES:
@@ -64,7 +64,7 @@ def crd() -> None:
       pdj crd | kubectl create -f -
     """
     from paddlejob.api import crd as definition
-    from paddlejob.cli.output.formats import to_yaml
+    from paddlejob.client.describe.formats import to_yaml
 
     typer.echo(to_yaml(definition.crd()), nl=False)
 

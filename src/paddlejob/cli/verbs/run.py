@@ -13,7 +13,7 @@ from paddlejob.cli import program as programs
 from paddlejob.cli.options import Output, PlainFormat, Python, check_namespace
 
 if TYPE_CHECKING:
-    from paddlejob.cli.run.prepare import Prepared
+    from paddlejob.client.prepare import Prepared
     from paddlejob.local.runner import Held
     from paddlejob.local.state.store import Store
 
@@ -75,8 +75,8 @@ def command(
       pdj run job.yaml
     """
     from paddlejob.api.program import Overrides
-    from paddlejob.cli.run.prepare import pairs, prepare
-    from paddlejob.cli.targets.remembered import read_remembered
+    from paddlejob.client.prepare import pairs, prepare
+    from paddlejob.client.targets.remembered import read_remembered
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
     from paddlejob.local.state.store import Store
@@ -122,7 +122,7 @@ def command(
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
-    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.state.files import DamagedFile
     from paddlejob.local.state.store import is_inactive
 
@@ -171,7 +171,7 @@ def _begin(store: Store, prepared: list[Prepared]) -> Held:
 
 
 def _run_detached(store: Store, prepared: list[Prepared]) -> None:
-    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.runner import start_detached
 
     target = LocalTarget(store)

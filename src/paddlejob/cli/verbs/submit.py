@@ -10,9 +10,9 @@ from paddlejob.cli import program as programs
 from paddlejob.cli.options import Context, DryRun, Output, PlainFormat, check_namespace
 
 if TYPE_CHECKING:
-    from paddlejob.cli.submit.code import Shipment
-    from paddlejob.cli.submit.submission import Submission
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.submit.code import Shipment
+    from paddlejob.client.submit.submission import Submission
+    from paddlejob.client.targets.cluster import ClusterTarget
 
 
 def command(
@@ -70,11 +70,11 @@ def command(
       pdj submit job.yaml -n training --wait
     """
     from paddlejob.api.program import Overrides
-    from paddlejob.cli.output.formats import as_list, to_json, to_yaml
-    from paddlejob.cli.settings import default_image
-    from paddlejob.cli.submit.code import ship
-    from paddlejob.cli.submit.submission import read_submission
-    from paddlejob.cli.targets.target import cluster_target
+    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+    from paddlejob.client.settings import default_image
+    from paddlejob.client.submit.code import ship
+    from paddlejob.client.submit.submission import read_submission
+    from paddlejob.client.targets.target import cluster_target
 
     wanted = Overrides(
         name=name,
@@ -111,9 +111,9 @@ def command(
 
 
 def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:
-    from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
-    from paddlejob.cli.submit.apply import apply
-    from paddlejob.cli.submit.code import create_config_maps
+    from paddlejob.client.submit.apply import apply
+    from paddlejob.client.submit.code import create_config_maps
+    from paddlejob.client.targets.operators import find_operators, unavailable_message, unwatched_message
 
     lines = target.with_client(lambda client: apply(client, submission, target))
     if shipment:
@@ -137,7 +137,7 @@ def _follow(target: ClusterTarget, submission: Submission) -> None:
     """Print the logs of the only job as they grow; of several jobs, only their phases."""
     import sys
 
-    from paddlejob.cli.targets.target import LogChoice
+    from paddlejob.client.targets.target import LogChoice
 
     if len(submission.jobs) > 1:
         return

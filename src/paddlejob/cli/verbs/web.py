@@ -57,14 +57,14 @@ def command(
 
 
 def _sources(namespace: str, cluster: bool | None, context: str) -> list[Source]:
-    from paddlejob.cli.options import selects_cluster
-    from paddlejob.cli.targets.remembered import read_remembered
+    from paddlejob.client.targets.remembered import read_remembered
+    from paddlejob.client.targets.selection import selects_cluster
     from paddlejob.web.local_source import LocalSource
 
     sources: list[Source] = [LocalSource(namespace=namespace)]
     selected = selects_cluster(cluster, context)
     if selected or (selected is None and read_remembered().cluster):
-        from paddlejob.cli.targets.target import cluster_target
+        from paddlejob.client.targets.target import cluster_target
         from paddlejob.web.cluster.source import ClusterSource
 
         sources.append(ClusterSource(cluster_target(context), namespace))

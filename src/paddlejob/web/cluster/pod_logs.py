@@ -10,10 +10,10 @@ from itertools import groupby
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.cli.targets import pod_log
-from paddlejob.cli.targets.cluster import ClusterTarget
-from paddlejob.cli.targets.logs import follow_logs, has_started, pods_of, select_pods
-from paddlejob.cli.targets.target import LogChoice
+from paddlejob.client.targets import pod_log
+from paddlejob.client.targets.cluster import ClusterTarget
+from paddlejob.client.targets.logs import follow_logs, has_started, pods_of, select_pods
+from paddlejob.client.targets.target import LogChoice
 from paddlejob.kube.client import Client
 from paddlejob.objects.resources import PADDLEJOBS, attempt_of
 from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece, decode

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from paddlejob.cli.targets.first_worker_pod import read_first_worker
-from paddlejob.cli.targets.logs import INACTIVE
-from paddlejob.cli.targets.target import JobView, LogLine
+from paddlejob.client.targets.first_worker_pod import read_first_worker
+from paddlejob.client.targets.logs import INACTIVE
+from paddlejob.client.targets.target import JobView, LogLine
 from paddlejob.errors import PaddleJobError
 from paddlejob.kube.client import Client
 from paddlejob.web.series import Collector, Series

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 
 from paddlejob import contract
-from paddlejob.cli.targets.cluster import ClusterTarget
-from paddlejob.cli.targets.target import JobView
-from paddlejob.cli.targets.view import job_view
+from paddlejob.client.targets.cluster import ClusterTarget
+from paddlejob.client.targets.target import JobView
+from paddlejob.client.targets.view import job_view
 from paddlejob.errors import BadInput, Forbidden, KubeError, NotPossible, Overloaded, PaddleJobError, Unreachable
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from paddlejob import contract
-from paddlejob.cli.targets.target import JobView
+from paddlejob.client.targets.target import JobView
 from paddlejob.errors import KubeError
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import Object, Resource

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from paddlejob.cli.files import is_paddle_job
-from paddlejob.cli.submit.submission import Submission
+from paddlejob.client.files import is_paddle_job
+from paddlejob.client.submit.submission import Submission
 from paddlejob.errors import AlreadyExists, ApiError, Forbidden, NotFound, NotPossible
 from paddlejob.kube.client import Client
 from paddlejob.kube.discovery import Discovery
 from paddlejob.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.cluster import ClusterTarget
 
 Object = dict[str, Any]
 FIELD_MANAGER = "pdj-submit"

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.options import selects_cluster
-from paddlejob.cli.targets.remembered import read_remembered
+from paddlejob.client.targets.remembered import read_remembered
+from paddlejob.client.targets.selection import selects_cluster
 from paddlejob.errors import BadInput
 
 if TYPE_CHECKING:
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.cluster import ClusterTarget
 
 DELETE_TIMEOUT = 120.0
 
@@ -169,7 +169,7 @@ def choose_target(cluster: bool | None = None, context: str = "") -> Target:
     selected, remembered = selects_cluster(cluster, context), read_remembered()
     if selected or (selected is None and remembered.cluster):
         return cluster_target(context)
-    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.client.targets.local import LocalTarget
 
     target = LocalTarget()
     if remembered.namespace and not remembered.cluster:
@@ -179,7 +179,7 @@ def choose_target(cluster: bool | None = None, context: str = "") -> Target:
 
 def cluster_target(context: str = "") -> ClusterTarget:
     """The cluster of a context, by default the remembered one."""
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.cluster import ClusterTarget
 
     remembered = read_remembered()
     chosen = context or remembered.context

@@ -11,9 +11,9 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.types import CleanPodPolicy, Phase, Role, deletes_pods
-from paddlejob.cli.targets import pod_log
-from paddlejob.cli.targets.target import JobView, LastOutput, LogChoice
-from paddlejob.cli.targets.view import job_view, training_state
+from paddlejob.client.targets import pod_log
+from paddlejob.client.targets.target import JobView, LastOutput, LogChoice
+from paddlejob.client.targets.view import job_view, training_state
 from paddlejob.errors import BadInput, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS

@@ -9,10 +9,10 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.types import Role
-from paddlejob.cli.targets import pod_log
-from paddlejob.cli.targets.logs import INACTIVE, has_started, no_log, pods_of
-from paddlejob.cli.targets.target import LogChoice, LogLine
-from paddlejob.cli.targets.view import job_view
+from paddlejob.client.targets import pod_log
+from paddlejob.client.targets.logs import INACTIVE, has_started, no_log, pods_of
+from paddlejob.client.targets.target import LogChoice, LogLine
+from paddlejob.client.targets.view import job_view
 from paddlejob.errors import NotFound
 from paddlejob.kube.client import Client
 from paddlejob.objects.resources import PADDLEJOBS, attempt_of

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Any
 
-from paddlejob.cli.targets.target import LogChoice
-from paddlejob.cli.targets.view import container_name, training_state
+from paddlejob.client.targets.target import LogChoice
+from paddlejob.client.targets.view import container_name, training_state
 from paddlejob.errors import ApiError, BadInput, KubeError, NotFound, Overloaded, Unreachable
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Metadata, PaddleJob, Phase, Spec
-from paddlejob.cli.targets.first_worker_file import read_first_worker
-from paddlejob.cli.targets.target import (
+from paddlejob.client.targets.first_worker_file import read_first_worker
+from paddlejob.client.targets.target import (
     DELETE_TIMEOUT,
     EventView,
     JobView,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.output.humanize import age, restarts, run_time
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.next_step import next_step
-from paddlejob.cli.output.progress import ago, progress_line, reported_output
-from paddlejob.cli.targets.target import EventView, JobView, LastOutput, PodView
+from paddlejob.client.describe.humanize import age, restarts, run_time
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.next_step import next_step
+from paddlejob.client.describe.progress import ago, progress_line, reported_output
+from paddlejob.client.targets.target import EventView, JobView, LastOutput, PodView
 
 MAX_EVENTS = 8
 LOG_LINES = 12

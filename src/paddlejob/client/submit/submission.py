@@ -12,8 +12,8 @@ from paddlejob.api.checks.pods import check_job, check_pods
 from paddlejob.api.checks.references import missing_keys
 from paddlejob.api.convert import is_kubeflow_job
 from paddlejob.api.fault import Severity
-from paddlejob.cli.files import is_paddle_job, kubeflow_job_in, no_job_in
-from paddlejob.cli.program import Given
+from paddlejob.client.files import is_paddle_job, kubeflow_job_in, no_job_in
+from paddlejob.client.given import Given
 from paddlejob.errors import InvalidJob, PaddleJobError
 
 Object = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.targets.target import EventView, JobView, PodView
+from paddlejob.client.targets.target import EventView, JobView, PodView
 from paddlejob.errors import NotPossible
 from paddlejob.objects import transform
 from paddlejob.objects.container_status import training_container_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from paddlejob.cli.targets.target import LogLine
+from paddlejob.client.targets.target import LogLine
 from paddlejob.errors import BadInput
 from paddlejob.local.state.logs import is_over
 from paddlejob.local.state.store import JobFolder

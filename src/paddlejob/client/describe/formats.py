@@ -7,8 +7,6 @@ from typing import Any
 
 import yaml
 
-from paddlejob.cli.options import Output
-
 
 class _Dumper(yaml.CSafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
@@ -31,10 +29,3 @@ def to_json(value: Any) -> str:
 def as_list(objects: list[dict[str, Any]]) -> dict[str, Any]:
     """Several objects as one, the way kubectl prints them."""
     return {"apiVersion": "v1", "kind": "List", "items": objects}
-
-
-def machine_readable(value: Any, output: Output) -> str | None:
-    """The value as `-o json` or `-o yaml` prints it; None for the formats that people read."""
-    if output is Output.json:
-        return to_json(value)
-    return to_yaml(value) if output is Output.yaml else None

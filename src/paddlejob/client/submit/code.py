@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.cli.files import is_paddle_job
-from paddlejob.cli.submit.submission import Submission
+from paddlejob.client.files import is_paddle_job
+from paddlejob.client.submit.submission import Submission
 from paddlejob.code.archive import Archive, pack
 from paddlejob.code.shipping import config_maps, owner_reference, with_code
 from paddlejob.errors import AlreadyExists, ApiError, BadInput, Conflict, NotFound, NotPossible, PaddleJobError

@@ -12,7 +12,7 @@ from paddlejob.api.checks.pods import check_job
 from paddlejob.api.checks.references import missing_keys
 from paddlejob.api.fault import Fault, Severity, line_of
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.files import is_paddle_job
+from paddlejob.client.files import is_paddle_job
 
 Object = dict[str, Any]
 LARGE_JOB = 1000

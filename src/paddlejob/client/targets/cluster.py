@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from paddlejob import contract
 from paddlejob.api.change import with_fields
-from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
-from paddlejob.cli.targets.event_loop import iterate, run_outside_loop
-from paddlejob.cli.targets.first_worker_pod import read_first_worker
-from paddlejob.cli.targets.logs import follow_logs, last_output, pods_of, read_logs
-from paddlejob.cli.targets.target import (
+from paddlejob.client.targets.event_loop import iterate, run_outside_loop
+from paddlejob.client.targets.first_worker_pod import read_first_worker
+from paddlejob.client.targets.logs import follow_logs, last_output, pods_of, read_logs
+from paddlejob.client.targets.operators import find_operators, unavailable_message, unwatched_message
+from paddlejob.client.targets.target import (
     DELETE_TIMEOUT,
     JobView,
     LastOutput,
@@ -23,7 +23,7 @@ from paddlejob.cli.targets.target import (
     no_such_job,
     require_unfinished,
 )
-from paddlejob.cli.targets.view import job_view
+from paddlejob.client.targets.view import job_view
 from paddlejob.errors import Forbidden, NotFound, NotPossible
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client

@@ -9,9 +9,9 @@ from typing import Any
 from paddlejob.api.convert import as_workers, is_job
 from paddlejob.api.documents import STDIN
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.file_check import check_objects
-from paddlejob.cli.files import is_paddle_job, jobs_in
-from paddlejob.cli.program import Given
+from paddlejob.client.file_check import check_objects
+from paddlejob.client.files import is_paddle_job, jobs_in
+from paddlejob.client.given import Given
 from paddlejob.errors import BadInput, InvalidJob, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from paddlejob.cli.settings import settings_file
+from paddlejob.client.settings import settings_file
 from paddlejob.errors import BadInput, NotPossible
 
 

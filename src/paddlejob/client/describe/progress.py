@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 
 from paddlejob.api.types import PaddleJob, Phase, Progress
-from paddlejob.cli.output.humanize import duration
-from paddlejob.cli.targets.target import LastOutput
+from paddlejob.client.describe.humanize import duration
+from paddlejob.client.targets.target import LastOutput
 from paddlejob.plan import times
 
 SHORT = {"learning_rate": "lr"}

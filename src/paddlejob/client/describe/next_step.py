@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, deletes_pods
-from paddlejob.cli.targets.target import JobView, PodView
+from paddlejob.client.targets.target import JobView, PodView
 
 CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "InvalidTemplate", "EnvironmentTooLarge", "InvalidSpec")
 """Reasons that the logs say nothing about."""
