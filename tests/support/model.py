@@ -161,6 +161,7 @@ class Model:
             attempt=int(labels[contract.LABEL_ATTEMPT]),
             created=self.now,
             build=annotations[contract.ANNOTATION_BUILD],
+            service=manifest["spec"].get("subdomain", ""),
             replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
             rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
         )

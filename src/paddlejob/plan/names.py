@@ -18,8 +18,13 @@ def namespace_flag(namespace: str) -> str:
 
 
 def pod(job: PaddleJob, role: Role, index: int) -> str:
-    """Of a pod, and of its Service."""
+    """Of a pod, and its host name; of 0.1, also of its Service."""
     return f"{job.name}-{role}-{index}"
+
+
+def service(job: PaddleJob) -> str:
+    """Of the Service that makes the host names of all pods resolvable."""
+    return f"{job.name}-peers"
 
 
 def environment(job: PaddleJob, attempt: int) -> str:

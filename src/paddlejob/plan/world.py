@@ -63,6 +63,8 @@ class Pod:
     """An init container failed, so the training container never starts."""
     replacement: int = 0
     """How many pods of this replica were replaced before it in its attempt."""
+    service: str = ""
+    """The Service through which its host name is resolved; a pod of 0.1 has one of its own instead."""
     rank_published: bool = False
     """Its rank is in the environment of its attempt. Otherwise it is the index of the replica."""
 

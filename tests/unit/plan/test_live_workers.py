@@ -345,11 +345,12 @@ async def test_a_crash_while_workers_are_added_is_no_disruption(crash_after):
     assert (model.status.attempt, model.status.disruptions, model.status.worker.ready) == (1, 0, "5/5")
 
 
-async def test_with_services_a_worker_that_is_added_gets_one_and_a_removed_one_loses_it():
+async def test_by_service_a_worker_that_is_added_is_found_through_the_one_of_the_job():
     model = await training(intranet="Service")
     model.edit(**LIVE | {"workers": 4, "intranet": "Service"})
     await model.settle()
-    assert "mnist-worker-3" in model.services
-    model.edit(**LIVE | {"workers": 2, "intranet": "Service"})
-    await model.settle()
-    assert model.services == {"mnist-ps-0", "mnist-ps-1", "mnist-worker-0", "mnist-worker-1"}
+    assert model.services == {"mnist-peers"}
+    container = model.manifests["mnist-worker-3"]["spec"]["containers"][0]
+    given = {one["name"]: one.get("value", "") for one in container["env"]}
+    others = [f"mnist-worker-{index}.mnist-peers.default.svc" for index in range(3)]
+    assert given["PADDLE_TRAINERS"].split(",") == [*others, "$(POD_IP)"]

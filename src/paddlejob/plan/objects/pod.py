@@ -32,7 +32,7 @@ class PodSource:
     build: str
     group: str = ""
     replacement: int = 0
-    peers: environment.Addresses | None = None
+    peers: environment.Hosts | None = None
 
     def __call__(self) -> Manifest:
         return pod_manifest(
@@ -48,9 +48,9 @@ def pod_manifest(
     build: str,
     group: str = "",
     replacement: int = 0,
-    peers: environment.Addresses | None = None,
+    peers: environment.Hosts | None = None,
 ) -> Manifest:
-    """`peers` are the addresses of the others, if the pod joins while they train."""
+    """`peers` are the hosts of the others, if the pod joins while they train."""
     template = copy.deepcopy(job.spec.roles[role].template)
     spec: Manifest = template["spec"]
     given = template.get("metadata") or {}
@@ -76,6 +76,8 @@ def pod_manifest(
     if peers is not None:
         made += environment.of_joining(job, index, attempt, peers)
     _add_environment(trainer, job, attempt, made)
+    if job.spec.intranet is Intranet.SERVICE:
+        spec |= {"hostname": names.pod(job, role, index), "subdomain": names.service(job)}
     if job.spec.intranet is Intranet.HOST:
         _use_host_network(spec, trainer, job, role, index, attempt)
     _avoid_nodes(spec, job.status.avoidedNodes)
