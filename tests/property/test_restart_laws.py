@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Progress, Status
 from paddlejob.plan import PodPhase, times
 from paddlejob.plan.restarts.backoff import LONGEST_DELAY
 from tests.support.builders import job
+from tests.support.examples import examples
 from tests.support.local_model import LocalModel
 from tests.support.model import Model
 
@@ -113,7 +114,7 @@ def lived(backend: type[Model], lives: list[Attempt], limit: int = 3, *, prints:
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(lives=attempts(crashes=True), limit=st.integers(0, 3), prints=st.booleans())
 def test_no_counter_and_no_highest_step_ever_falls(backend, lives, limit, prints):
     for before, after in pairwise(lived(backend, lives, limit, prints=prints).seen):
@@ -125,7 +126,7 @@ def test_no_counter_and_no_highest_step_ever_falls(backend, lives, limit, prints
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(lives=attempts(), prints=st.booleans())
 def test_only_an_attempt_that_made_progress_is_followed_by_the_next_at_once(backend, lives, prints):
     trainer = lived(backend, lives, limit=99, prints=prints)
@@ -141,7 +142,7 @@ def test_only_an_attempt_that_made_progress_is_followed_by_the_next_at_once(back
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(lives=attempts(crashes=True, most_steps=3), limit=st.integers(0, 3), prints=st.booleans())
 def test_while_a_job_lives_its_failures_without_progress_stay_within_the_limit(backend, lives, limit, prints):
     status = lived(backend, lives, limit, prints=prints).model.status
@@ -151,7 +152,7 @@ def test_while_a_job_lives_its_failures_without_progress_stay_within_the_limit(b
 
 
 @both_backends
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     first=st.integers(0, 50),
     back=st.integers(0, 50),
@@ -171,7 +172,7 @@ def test_a_job_that_never_gets_further_ends_after_as_many_failures_as_allowed(
     assert status.restarts == limit
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(lives=attempts(crashes=True), limit=st.integers(0, 3))
 def test_a_crash_of_the_engine_changes_neither_the_counts_nor_the_end(lives, limit):
     undisturbed = [Attempt(one.goes_back, one.trains, one.seconds, one.ends, None) for one in lives]

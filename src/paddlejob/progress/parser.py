@@ -15,7 +15,10 @@ from paddlejob.progress.position import Position, Positions
 from paddlejob.progress.sample import Sample
 from paddlejob.progress.text import visible
 
-WORDS = ("step", "epoch", "iter", "loss", "cost", "pass", "%|", "[", "checkpoint", "ckpt", "eval")
+WORDS = (
+    "step", "epoch", "iter", "loss", "cost", "pass", "%|", "[", "checkpoint", "ckpt", "eval", "predict",
+    "running training",
+)  # fmt: skip
 """A line without any of these is not looked at further, unless the job names metrics."""
 LOSS = ("loss", "train_loss", "train/loss", "avg_loss", "total_loss", "avgcost", "cost")
 LEARNING_RATE = ("learning_rate", "lr", "cur_lr", "train/lr", "train/learning_rate")

@@ -63,7 +63,7 @@ def test_the_output_of_a_worker_that_is_replaced_alone_follows_the_state_of_the_
 def test_the_output_of_the_program_is_printed_once(pdj: Pdj) -> None:
     program = f"import sys; print('{OUTPUT}', file=sys.stderr); sys.exit(3)"
     pdj("run", pdj.write(command=["python", "-c", program], backoffLimit=0))
-    output = pdj("why", "job").stdout
+    output = pdj.here("why", "job").stdout
     assert output.count(OUTPUT) == 1, output
     assert "Last lines of worker-0" in output
     assert "Last output: " in output
@@ -77,7 +77,7 @@ def test_programs_can_read_the_explanation(pdj: Pdj) -> None:
         "team",
         pdj.write(command=["bash", "-c", "echo No module named \\'pandas\\'; exit 3"], backoffLimit=0),
     )
-    explained = json.loads(pdj("why", "job", "-n", "team", "-o", "json").stdout)
+    explained = json.loads(pdj.here("why", "job", "-n", "team", "-o", "json").stdout)
     assert (explained["name"], explained["namespace"], explained["phase"]) == ("job", "team", "Failed")
     assert explained["log"] == ["No module named 'pandas'"]
     assert explained["lastOutput"]["replica"] == "worker-0"
