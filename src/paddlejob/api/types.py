@@ -416,7 +416,9 @@ class Status(Model):
         0, description="Failures since the highest step last rose; without steps, all failures."
     )
     restartsWithoutProgress: int = Field(
-        0, description="Restarts in a row after attempts without progress; the delay before the next grows with them."
+        0,
+        description="Restarts in a row after attempts without progress, or of less than 10 s; the delay before the "
+        "next grows with them.",
     )
     ignoredFailures: int = Field(0, description="Restarts after failures that failurePolicy ignores; not limited.")
     startupTimeouts: int = Field(

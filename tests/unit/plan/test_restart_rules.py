@@ -6,6 +6,7 @@ import pytest
 
 from paddlejob.api.types import Phase, Progress
 from paddlejob.plan import PodPhase, times
+from paddlejob.plan.restarts.backoff import LONGEST_DELAY, SHORTEST_ATTEMPT
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -19,8 +20,9 @@ async def running(**options: object) -> Model:
     return model
 
 
-def at_step(model: Model, step: int) -> None:
-    """The log of worker 0 shows a step."""
+def at_step(model: Model, step: int, *, after: float = SHORTEST_ATTEMPT) -> None:
+    """The log of worker 0 shows a step, some seconds later."""
+    model.now += after
     before = model.status.progress or Progress()
     highest = max(step, before.highestStep or 0)
     progress = before.model_copy(update={"step": step, "highestStep": highest})
@@ -62,6 +64,18 @@ async def test_ten_faults_a_minute_apart_the_tenth_recovery_takes_no_longer_than
             took.append(model.now - begun)
             assert model.status.phase is Phase.RUNNING
         assert took[-1] == took[0] == max(took)
+
+
+async def test_a_program_that_counts_up_by_itself_and_crashes_at_once_is_restarted_ever_more_slowly():
+    model = await running()
+    delays = []
+    for step in range(1, 12):
+        at_step(model, step, after=0.2)
+        delays.append(round(await fail(model)))
+    assert delays == [2, 4, 8, 16, 32, 64, 128, 256, *[LONGEST_DELAY] * 3]
+    assert (model.status.phase, model.status.failuresWithoutProgress) == (Phase.RUNNING, 1)
+    at_step(model, 12)
+    assert await fail(model) == 0
 
 
 async def test_without_progress_the_delay_doubles_and_progress_ends_the_series():
