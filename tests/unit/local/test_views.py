@@ -134,5 +134,5 @@ def test_the_page_of_a_job_says_which_failures_count_and_which_nodes_are_avoided
             avoidedNodes=["node-7", "node-9"],
         )
     )
-    assert "restarts 12 (1 of 3 without progress)" in page
+    assert "restarts 12 (1 of 3 since step 4000)" in page
     assert "Avoids node-7, node-9" in page

@@ -111,7 +111,19 @@ async def test_a_program_that_crashes_at_the_same_step_fails_however_long_each_a
         await fail(model)
     assert (model.status.phase, model.status.reason) == (Phase.FAILED, "BackoffLimitExceeded")
     assert "failed 4 times since step 100 was reached, backoffLimit is 3" in model.status.message
+    assert "second phase" not in model.status.message
     assert model.status.restarts == 3
+
+
+async def test_a_job_that_fails_in_a_phase_that_counts_anew_says_how_to_make_its_progress_known():
+    model = await running(backoffLimit=1)
+    at_step(model, 1000)
+    await fail(model)
+    at_step(model, 40)
+    await fail(model)
+    assert model.status.phase is Phase.FAILED
+    assert "its last attempt reached step 40: if it begins to count anew in a second phase" in model.status.message
+    assert "spec.progress.pattern" in model.status.message
 
 
 async def test_where_no_step_is_known_every_failure_counts_but_a_minute_of_training_ends_the_delay():

@@ -52,10 +52,11 @@ def pod_table(pods: list[PodView]) -> str:
 def _restarts(job: PaddleJob) -> str:
     """Where steps are known, backoffLimit counts only the failures since the job last came further."""
     status, limit = job.status, job.spec.backoff_limit
-    known = status.progress is not None and status.progress.highestStep is not None and not job.spec.live_workers
-    if not known or status.failuresWithoutProgress == status.restarts:
+    furthest = status.progress.furthest if status.progress else ""
+    if not furthest or status.failuresWithoutProgress == status.restarts:
         return f"restarts {status.restarts} of {limit}"
-    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} without progress)"
+    since = "in this attempt" if job.spec.live_workers else f"since {furthest}"
+    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} {since})"
 
 
 def _size(job: PaddleJob) -> str:

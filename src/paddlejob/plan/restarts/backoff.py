@@ -22,8 +22,7 @@ SHORTEST_ATTEMPT = 10.0
 
 def steps_known(s: Snapshot) -> bool:
     """Or epochs, for a program that prints only those."""
-    progress = s.status.progress or Progress()
-    return progress.highestStep is not None or progress.highestEpoch is not None
+    return bool((s.status.progress or Progress()).furthest)
 
 
 def gained_steps(s: Snapshot) -> bool:
