@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import PaddleJob, Role
+from paddlejob.api.types import PaddleJob, Phase, Role
 from paddlejob.cli.output.humanize import age, run_time
 from paddlejob.cli.output.progress import progress_page, summary
 from paddlejob.cli.targets.target import JobView, LastOutput, PodView
@@ -63,7 +63,7 @@ def _size(job: PaddleJob) -> str:
     """The actual and the wanted size of an elastic job, and its bounds."""
     worker = job.spec.roles[Role.WORKER]
     most = f", limits {worker.limits}" if worker.limits else ""
-    actual = job.status.role(Role.WORKER).replicas
+    actual = 0 if job.status.phase is Phase.SUSPENDED else job.status.role(Role.WORKER).replicas
     return f"workers: {actual} of {worker.replicas} wanted (requests {worker.requests}{most})"
 
 
