@@ -13,6 +13,7 @@ from rich.text import Text
 from paddlejob.cli.output.humanize import restarts, run_time
 from paddlejob.cli.output.log_tail import last_lines
 from paddlejob.cli.output.progress import progress_line
+from paddlejob.cli.run.news import News
 from paddlejob.cli.targets.target import JobView, PodView
 
 REFRESH_INTERVAL = 0.2
@@ -35,8 +36,12 @@ class LiveScreen:
         self._live = Live(console=console or Console(), auto_refresh=False, transient=True)
         self._live.start()
         self._drawn = 0.0
+        self._news = News()
 
     def show(self, views: list[JobView]) -> None:
+        for view in views:
+            for line in self._news.of(view):
+                self._live.console.print(Text(f"{view.title}: {line}", "yellow"))
         if time.monotonic() - self._drawn >= REFRESH_INTERVAL:
             self._drawn = time.monotonic()
             self._live.update(Group(*(render(view) for view in views)), refresh=True)
