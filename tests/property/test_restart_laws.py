@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Progress, Status
 from paddlejob.plan import PodPhase, times
-from paddlejob.plan.restarts.backoff import LONGEST_DELAY
+from paddlejob.plan.restarts.backoff import LONGEST_DELAY, SHORTEST_ATTEMPT
 from tests.support.builders import job
 from tests.support.examples import examples
 from tests.support.local_model import LocalModel
@@ -128,17 +128,29 @@ def test_no_counter_and_no_highest_step_ever_falls(backend, lives, limit, prints
 @both_backends
 @examples(80)
 @given(lives=attempts(), prints=st.booleans())
-def test_only_an_attempt_that_made_progress_is_followed_by_the_next_at_once(backend, lives, prints):
+def test_only_an_attempt_that_made_progress_and_lasted_is_followed_by_the_next_at_once(backend, lives, prints):
     trainer = lived(backend, lives, limit=99, prints=prints)
     for (gained, delay), attempt in zip(trainer.delays, lives, strict=False):
         assert delay <= LONGEST_DELAY + 1
-        if gained:
+        if gained and attempt.seconds >= SHORTEST_ATTEMPT:
             assert delay == 0
-        elif attempt.seconds < 59:
+        elif gained or attempt.seconds < 59:
             assert delay > 0
     without = [delay for gained, delay in trainer.delays if not gained] if prints else []
     if prints and without and all(not gained for gained, _ in trainer.delays[1:]):
         assert without == sorted(without), "each restart without progress waits no less than the one before"
+
+
+@both_backends
+@examples(20)
+@given(steps=st.lists(st.integers(1, 1000), min_size=9, max_size=12), ends=st.sampled_from(["fail", "delete"]))
+def test_attempts_that_end_at_once_never_follow_each_other_fast_whatever_they_print(backend, steps, ends):
+    """The step rises in every attempt, as with a program that keeps its own count in a file."""
+    trainer = lived(backend, [Attempt(0, trained, 0.0, ends, None) for trained in steps])
+    delays = [round(delay) for _, delay in trainer.delays]
+    assert len(delays) == len(steps)
+    assert delays == sorted(delays)
+    assert delays[-1] >= LONGEST_DELAY
 
 
 @both_backends

@@ -394,6 +394,13 @@ class Progress(Model):
             return f"step {self.step}"
         return f"epoch {self.epoch}" if self.epoch is not None else ""
 
+    @property
+    def furthest(self) -> str:
+        """The highest step of all attempts, or the highest epoch where no step is known; empty if neither is."""
+        if self.highestStep is not None:
+            return f"step {self.highestStep}"
+        return f"epoch {self.highestEpoch}" if self.highestEpoch is not None else ""
+
 
 class Status(Model):
     phase: Phase | None = Field(None, description="The phase of the job.")
@@ -416,7 +423,9 @@ class Status(Model):
         0, description="Failures since the highest step last rose; without steps, all failures."
     )
     restartsWithoutProgress: int = Field(
-        0, description="Restarts in a row after attempts without progress; the delay before the next grows with them."
+        0,
+        description="Restarts in a row after attempts without progress, or of less than 10 s; the delay before the "
+        "next grows with them.",
     )
     ignoredFailures: int = Field(0, description="Restarts after failures that failurePolicy ignores; not limited.")
     startupTimeouts: int = Field(

@@ -78,8 +78,21 @@ class Snapshot:
         members = indexes.parse(recorded.members)
         if not self.published:
             return frozenset(sorted(members or range(worker.replicas))[: worker.replicas])
-        # A job that an older version started has no record of its members.
-        return members or frozenset(range(recorded.replicas or worker.replicas))
+        return members or self._members_by_pods(recorded.replicas or worker.replicas)
+
+    def _members_by_pods(self, size: int) -> frozenset[int]:
+        """The members of an attempt that an older version started, or whose record an older CRD has pruned."""
+        found = {pod.index for pod in self.world.pods if self._is_worker_of_attempt(pod)}
+        done = indexes.parse(self.status.role(Role.WORKER).finished)
+        return frozenset([*sorted(found | done), *(index for index in range(size) if index not in found | done)][:size])
+
+    def _is_worker_of_attempt(self, pod: Pod) -> bool:
+        return pod.role is Role.WORKER and pod.attempt == self.status.attempt
+
+    @property
+    def records_members(self) -> bool:
+        """Whether the CRD keeps the fields of the status that 0.2 added; one of 0.1 prunes them without an error."""
+        return self.job.status.attempt == 0 or bool(self.job.status.templateDigest)
 
     @cached_property
     def lacking(self) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 
 from paddlejob.client.targets.first_worker_file import log_files, new_lines
@@ -28,7 +29,8 @@ class _Reading:
         with self._lock:
             over = is_over(folder)
             for attempt, path in log_files(folder).items():
-                with path.open("rb") as file:
+                # Logs of old attempts are removed.
+                with suppress(FileNotFoundError), path.open("rb") as file:
                     file.seek(self._offsets.get((attempt, path), 0))
                     self._collector.add(new_lines(file, attempt, partial=over))
                     self._offsets[attempt, path] = file.tell()

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from paddlejob.cli.run.news import News
 from paddlejob.client.describe.humanize import restarts, run_time
 from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.describe.progress import progress_line
@@ -35,8 +36,12 @@ class LiveScreen:
         self._live = Live(console=console or Console(), auto_refresh=False, transient=True)
         self._live.start()
         self._drawn = 0.0
+        self._news = News()
 
     def show(self, views: list[JobView]) -> None:
+        for view in views:
+            for line in self._news.of(view):
+                self._live.console.print(Text(f"{view.title}: {line}", "yellow"))
         if time.monotonic() - self._drawn >= REFRESH_INTERVAL:
             self._drawn = time.monotonic()
             self._live.update(Group(*(render(view) for view in views)), refresh=True)
