@@ -30,6 +30,7 @@ VERBS = {
     "run": Verb("verbs.run:command", "Train jobs on this machine."),
     "list": Verb("verbs.get:list_jobs", "List jobs."),
     "get": Verb("verbs.get:get", "Show a job, its progress and its replicas."),
+    "watch": Verb("verbs.watch:command", "Watch a job live."),
     "logs": Verb("verbs.logs:command", "Print the logs of a job's replicas."),
     "metrics": Verb("verbs.metrics:command", "Print the metrics that a job has logged."),
     "web": Verb("verbs.web:command", "Show jobs in a browser."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paddlejob.api.types import Phase, Status
 from paddlejob.client.describe.log_lines import lines_of
-from paddlejob.client.targets.target import JobView, LogChoice, Target
+from paddlejob.client.targets.target import JobView, LogChoice, Target, has_ended
 from paddlejob.errors import JobFailed, NotPossible
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Run:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while not _has_ended(view := self.view()):
+            while not has_ended(view := self.view()):
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError(f"{self.name} is still {view.phase} after {timeout:g} s")
                 time.sleep(self._pause)
@@ -115,7 +115,7 @@ class Run:
         """Limit the time with asyncio.timeout."""
         while True:
             view = await asyncio.to_thread(self.view)
-            if _has_ended(view):
+            if has_ended(view):
                 return _result(view)
             await asyncio.sleep(self._pause)
 
@@ -140,15 +140,8 @@ class Run:
         return page(self)
 
 
-ENDED = ("Completed", "Failed", "Suspended", "Interrupted", "Damaged")
 GRACE = 40.0
 """Seconds: a little more than pods have by default to save a checkpoint."""
-
-
-def _has_ended(view: JobView) -> bool:
-    """A job that was just resumed is still called suspended until its engine or the operator has noticed."""
-    resumed = view.phase == "Suspended" and not view.job.spec.suspend
-    return view.phase in ENDED and not resumed
 
 
 def _result(view: JobView) -> Status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,7 +42,10 @@ def command(
     save: programs.Save = "",
     output: PlainFormat = Output.yaml,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Stream the logs until the jobs end; Ctrl-C only stops watching.")
+        bool,
+        typer.Option(
+            "--follow", "-f", help="Watch the jobs until they end, or stream the logs to a pipe; Ctrl-C only detaches."
+        ),
     ] = False,
     namespace: Annotated[
         str,
@@ -104,6 +108,10 @@ def command(
         typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)
         return
     _submit(target, submission, shipment)
+    if follow and sys.stdout.isatty():
+        from paddlejob.cli.run.attach import watch_jobs
+
+        raise typer.Exit(watch_jobs(target, submission.jobs))
     if follow:
         _follow(target, submission)
     if wait or follow:
@@ -135,8 +143,6 @@ def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | 
 
 def _follow(target: ClusterTarget, submission: Submission) -> None:
     """Print the logs of the only job as they grow; of several jobs, only their phases."""
-    import sys
-
     from paddlejob.client.targets.target import LogChoice
 
     if len(submission.jobs) > 1:

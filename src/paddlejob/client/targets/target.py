@@ -133,6 +133,15 @@ class LogChoice:
     tail: int = -1
 
 
+ENDED = ("Completed", "Failed", "Suspended", "Interrupted", "Damaged")
+
+
+def has_ended(view: JobView) -> bool:
+    """Whether nothing will change by itself. A job that was just resumed is called suspended until that is noticed."""
+    resumed = view.phase == "Suspended" and not view.job.spec.suspend
+    return view.phase in ENDED and not resumed
+
+
 class Target(Protocol):
     default_namespace: str
 
