@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -131,6 +132,14 @@ class LogChoice:
     container: str = ""
     follow: bool = False
     tail: int = -1
+    """The last lines of each replica; of those that match, if there is a pattern."""
+    since: float | None = None
+    """Only what was written since this moment, in seconds since the epoch."""
+    pattern: re.Pattern[bytes] | None = None
+    """Only lines in which this is found."""
+
+    def shows(self, line: bytes) -> bool:
+        return self.pattern is None or self.pattern.search(line) is not None
 
 
 ENDED = ("Completed", "Failed", "Suspended", "Interrupted", "Damaged")
