@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import warnings
 
 from paddlejob.api.program import Overrides, overridden
 from paddlejob.client.given import Given
@@ -14,6 +14,7 @@ from paddlejob.errors import BadInput
 
 def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", overcommit: bool = False) -> Run:
     """Train on this machine, in the background of this process: when this process ends, so does the training."""
+    from paddlejob.client.begin import begin
     from paddlejob.client.prepare import prepare
     from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.machine.resources import this_machine
@@ -32,8 +33,10 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
     )
     given = Given([job.name or "job"], lambda _: [*job.others, job.document])
     (prepared,) = prepare(given, options, store, this_machine(), namespace, cpu)
-    held = store.begin(prepared.document, prepared.options, time.time())
-    runner = start_spawned(store, [held])
+    held, notes = begin(store, [prepared])
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    runner = start_spawned(store, held)
     return Run(LocalTarget(store), prepared.job.namespace, prepared.job.name, runner)
 
 

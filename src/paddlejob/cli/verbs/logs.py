@@ -35,6 +35,11 @@ def command(
     grep: Annotated[
         str, typer.Option(help="Show only lines that match this regular expression.", metavar="PATTERN")
     ] = "",
+    run: Annotated[
+        int,
+        typer.Option(help="Show this former run; `pdj list --history` lists them.", metavar="N", show_default=False),
+    ] = 0,
+    save: Annotated[str, typer.Option(help="Also write the lines to files in this directory.", metavar="DIR")] = "",
     container: Annotated[
         str,
         typer.Option("--container", "-c", help="Show this sidecar or init container instead.", metavar="NAME"),
@@ -52,10 +57,10 @@ def command(
       pdj logs wide-and-deep -f --role worker --index 0
       pdj logs wide-and-deep --grep 'loss|Error' --since 10m
     """
-    import sys
     import time
 
     from paddlejob.cli.options import parse_duration
+    from paddlejob.cli.output.pieces import copied, print_pieces
     from paddlejob.client.describe.log_lines import line_pattern
     from paddlejob.client.targets.target import LogChoice, choose_target
     from paddlejob.errors import BadInput
@@ -70,9 +75,9 @@ def command(
         follow,
         tail,
         since=time.time() - parse_duration("--since", since) if since else None,
+        run=run,
         pattern=line_pattern(grep) if grep else None,
     )
     target = choose_target(cluster, context)
-    for piece in target.logs(namespace or target.default_namespace, name, choice):
-        sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+    pieces = target.logs(namespace or target.default_namespace, name, choice)
+    print_pieces(copied(pieces, save, name) if save else pieces)

@@ -155,18 +155,11 @@ def _interpreter(python: str) -> str:
 
 
 def _begin(store: Store, prepared: list[Prepared]) -> Held:
-    """Store all jobs, or none if one of them cannot be stored."""
-    import time
+    from paddlejob.client.begin import begin
 
-    held: Held = []
-    try:
-        for one in prepared:
-            held.append(store.begin(one.document, one.options, time.time()))
-    except BaseException:
-        for folder, lock in held:
-            folder.remove()
-            lock.release()
-        raise
+    held, notes = begin(store, prepared)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     return held
 
 

@@ -47,6 +47,9 @@ def command(
             "--follow", "-f", help="Watch the jobs until they end, or stream the logs to a pipe; Ctrl-C only detaches."
         ),
     ] = False,
+    save_logs: Annotated[
+        str, typer.Option("--save-logs", help="With --follow, also write the logs to this directory.", metavar="DIR")
+    ] = "",
     namespace: Annotated[
         str,
         typer.Option(
@@ -108,12 +111,12 @@ def command(
         typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)
         return
     _submit(target, submission, shipment)
-    if follow and sys.stdout.isatty():
+    if follow and sys.stdout.isatty() and not save_logs:
         from paddlejob.cli.run.attach import watch_jobs
 
         raise typer.Exit(watch_jobs(target, submission.jobs))
     if follow:
-        _follow(target, submission)
+        _follow(target, submission, save_logs)
     if wait or follow:
         _wait(target, submission)
 
@@ -141,17 +144,17 @@ def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | 
         typer.echo(f"next: `pdj why {name}{flags}`, `pdj logs -f {name}{flags}`, `pdj delete {name}{flags}`")
 
 
-def _follow(target: ClusterTarget, submission: Submission) -> None:
+def _follow(target: ClusterTarget, submission: Submission, save_logs: str) -> None:
     """Print the logs of the only job as they grow; of several jobs, only their phases."""
+    from paddlejob.cli.output.pieces import copied, print_pieces
     from paddlejob.client.targets.target import LogChoice
 
     if len(submission.jobs) > 1:
         return
     namespace, name = submission.jobs[0]
+    pieces = target.logs(namespace, name, LogChoice(follow=True))
     try:
-        for piece in target.logs(namespace, name, LogChoice(follow=True)):
-            sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+        print_pieces(copied(pieces, save_logs, name) if save_logs else pieces)
     except KeyboardInterrupt:
         typer.echo(f"{name} keeps training; follow it with `pdj logs -f {name}{target.flags(namespace)}`", err=True)
         raise typer.Exit(130) from None

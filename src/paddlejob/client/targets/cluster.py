@@ -24,7 +24,7 @@ from paddlejob.client.targets.target import (
     require_unfinished,
 )
 from paddlejob.client.targets.view import job_view
-from paddlejob.errors import Forbidden, NotFound, NotPossible
+from paddlejob.errors import BadInput, Forbidden, NotFound, NotPossible
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, EVENTS
@@ -77,6 +77,10 @@ class ClusterTarget:
         return self.with_client(lambda client: self.read_view(client, namespace, name))
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
+        if choice.run:
+            raise BadInput(
+                "--run: a cluster keeps no former runs; keep the logs of a job with `pdj logs -f JOB --save DIR`"
+            )
         self.with_client(lambda client: self._get(client, namespace, name))
 
         async def stream() -> AsyncIterator[bytes]:

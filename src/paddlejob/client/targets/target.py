@@ -135,6 +135,8 @@ class LogChoice:
     """The last lines of each replica; of those that match, if there is a pattern."""
     since: float | None = None
     """Only what was written since this moment, in seconds since the epoch."""
+    run: int = 0
+    """A former run on this machine, by its number; 0: the present one."""
     pattern: re.Pattern[bytes] | None = None
     """Only lines in which this is found."""
 
