@@ -80,7 +80,12 @@ PlainFormat = Annotated[
 ]
 """Of verbs whose table has no wide form."""
 Python = Annotated[
-    str, typer.Option(help="Python to train with. Defaults to that of the active environment.", metavar="PATH")
+    str,
+    typer.Option(
+        help="Python to train with: a path, a directory with an environment, or the name of a conda environment. "
+        "Defaults to that of the active environment.",
+        metavar="PYTHON",
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the objects without sending them.")]

@@ -15,6 +15,7 @@ from paddlejob.errors import BadInput
 def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", overcommit: bool = False) -> Run:
     """Train on this machine, in the background of this process: when this process ends, so does the training."""
     from paddlejob.client.begin import begin
+    from paddlejob.client.interpreters import find_interpreter
     from paddlejob.client.prepare import prepare
     from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.machine.resources import this_machine
@@ -27,7 +28,7 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
     options = RunOptions(
         folder=job.directory,
         volumes=dict(job.volumes),
-        python=python or RunOptions().interpreter,
+        python=find_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
         environment=dict(os.environ),
     )

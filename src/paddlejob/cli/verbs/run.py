@@ -75,6 +75,7 @@ def command(
       pdj run job.yaml
     """
     from paddlejob.api.program import Overrides
+    from paddlejob.client.interpreters import find_interpreter
     from paddlejob.client.prepare import pairs, prepare
     from paddlejob.client.targets.remembered import read_remembered
     from paddlejob.local.machine.resources import this_machine
@@ -100,7 +101,7 @@ def command(
         folder=str(Path.cwd()) if chosen.program else "",
         images={name: {"directory": directory} for name, directory in pairs("--image", mapped).items()},
         volumes=directories,
-        python=_interpreter(python) or RunOptions().interpreter,
+        python=find_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
         environment=dict(os.environ),
     )
@@ -141,17 +142,6 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
             command = f"pdj resume {name}{flags}"
             notes.append(f"{name} was interrupted and starts over; to continue it instead, use `{command}`")
     return notes
-
-
-def _interpreter(python: str) -> str:
-    import shutil
-
-    from paddlejob.errors import BadInput
-
-    path = shutil.which(python) if python else ""
-    if path is None:
-        raise BadInput(f"--python {python}: no such program")
-    return path
 
 
 def _begin(store: Store, prepared: list[Prepared]) -> Held:

@@ -36,10 +36,16 @@ T = TypeVar("T")
 
 
 class ClusterTarget:
+    remembered_namespace = ""
+
     def __init__(self, context: str = "") -> None:
         self.access = find_access(context=context or None)
         self.default_namespace = self.access.namespace
         self.context_flag = f" --context {shlex.quote(context)}" if context else ""
+
+    @property
+    def title(self) -> str:
+        return f"cluster at {self.access.server}"
 
     def flags(self, namespace: str = "") -> str:
         flags = self.context_flag or " --cluster"

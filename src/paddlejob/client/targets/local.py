@@ -43,6 +43,8 @@ DAMAGED = "Damaged"
 
 class LocalTarget:
     default_namespace = names.DEFAULT_NAMESPACE
+    remembered_namespace = ""
+    title = "this machine"
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()

@@ -155,6 +155,12 @@ def has_ended(view: JobView) -> bool:
 
 class Target(Protocol):
     default_namespace: str
+    remembered_namespace: str
+    """The namespace of `pdj target`, if this is its target; else empty."""
+
+    @property
+    def title(self) -> str:
+        """The target as people call it."""
 
     def flags(self, namespace: str) -> str:
         """The flags that select this target and namespace, with a leading space; empty for the defaults."""
@@ -193,7 +199,7 @@ def choose_target(cluster: bool | None = None, context: str = "") -> Target:
 
     target = LocalTarget()
     if remembered.namespace and not remembered.cluster:
-        target.default_namespace = remembered.namespace
+        target.default_namespace = target.remembered_namespace = remembered.namespace
     return target
 
 
@@ -205,7 +211,7 @@ def cluster_target(context: str = "") -> ClusterTarget:
     chosen = context or remembered.context
     target = ClusterTarget(chosen)
     if remembered.cluster and remembered.namespace and chosen == remembered.context:
-        target.default_namespace = remembered.namespace
+        target.default_namespace = target.remembered_namespace = remembered.namespace
     return target
 
 
