@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import os
 import subprocess
@@ -17,6 +18,7 @@ from paddlejob.cli.run.charts import LEVELS, bar, sparkline
 from paddlejob.cli.run.live import render
 from paddlejob.client.describe.humanize import size
 from paddlejob.client.targets.target import JobView, PodView
+from paddlejob.client.watch.gpus import GpuMeter
 from paddlejob.client.watch.losses import KEPT, Losses
 from paddlejob.client.watch.observation import Observation
 from paddlejob.client.watch.usage import ProcessMeter, Usage
@@ -123,3 +125,23 @@ def test_cpu_and_memory_of_a_process_include_its_children():
         os.killpg(started.pid, 9)
         started.wait()
     assert meter.read(started.pid) is None
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"), [("1", (80.0, 4)), ("0,1", (50.0, 7)), ("GPU-b", (80.0, 4)), ("", None)]
+)
+def test_a_replica_uses_the_gpus_that_it_was_given(visible: str, expected: tuple[float, int] | None):
+    """The program prints what the driver does; there is no driver here."""
+    gpus = [{"uuid": "GPU-a", "percent": 20, "memory": 3}, {"uuid": "GPU-b", "percent": 80, "memory": 4}]
+    meter = GpuMeter(
+        [sys.executable, "-c", f"import time; print({json.dumps(json.dumps(gpus))}, flush=True); time.sleep(99)"]
+    )
+    process = subprocess.Popen(["sleep", "99"], env={"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": visible})
+    try:
+        deadline = time.monotonic() + 30
+        while not meter.read(process.pid) and expected and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert meter.read(process.pid) == expected
+    finally:
+        process.kill()
+        process.wait()

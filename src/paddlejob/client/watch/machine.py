@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.targets.first_worker_file import log_files, new_lines
 from paddlejob.client.targets.target import JobView
+from paddlejob.client.watch.gpus import GpuMeter
 from paddlejob.client.watch.losses import Losses
 from paddlejob.client.watch.observation import Observation, pods_to_quote, without_framework
 from paddlejob.client.watch.usage import ProcessMeter, Usage
@@ -21,6 +23,7 @@ class MachineObserver:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._meter = ProcessMeter()
+        self._gpus = GpuMeter()
         self._logs: dict[Key, _LossLog] = {}
 
     def observe(self, view: JobView, lines: int) -> Observation:
@@ -43,8 +46,11 @@ class MachineObserver:
         return log.losses.values
 
     def _usage(self, view: JobView) -> dict[str, Usage]:
-        found = {pod.name: self._meter.read(pod.pid) for pod in view.pods if pod.pid}
-        return {name: usage for name, usage in found.items() if usage}
+        return {pod.name: usage for pod in view.pods if pod.pid and (usage := self._usage_of(pod.pid))}
+
+    def _usage_of(self, pid: int) -> Usage | None:
+        usage, gpu = self._meter.read(pid), self._gpus.read(pid)
+        return replace(usage, gpu=gpu[0], gpu_memory=gpu[1]) if usage and gpu else usage
 
 
 class _LossLog:
