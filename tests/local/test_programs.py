@@ -129,6 +129,7 @@ contexts: [{name: none, context: {cluster: none, user: none}}]
         (("empty",), 2, "pdj: empty: is a directory without a job file; create one with"),
         (("here.py", "--workers", "0"), 2, "'--workers'"),
         (("here.py", "--image", "two words"), 2, "pdj: --image two words: is not the name of an image"),
+        (("here.py", "--image", "i", "--save-logs", "d"), 2, "pdj: --save-logs: works with --follow and a single job"),
         (("here.py", "--image", "i", "--code", "."), 1, "is the API server http://127.0.0.1:1 up and reachable?"),
     ],
 )

@@ -44,8 +44,8 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
 def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     """Train on a cluster. With `code`, the directory is shipped with the job."""
     from paddlejob.client.settings import default_image
-    from paddlejob.client.submit.apply import apply
-    from paddlejob.client.submit.code import create_config_maps, ship
+    from paddlejob.client.submit.code import ship
+    from paddlejob.client.submit.send import send
     from paddlejob.client.submit.submission import read_submission
     from paddlejob.client.targets.target import cluster_target
 
@@ -59,10 +59,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
         submission, shipment = ship(submission, job.code, job.program)
     target = cluster_target(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
-    target.with_client(lambda client: apply(client, submission, target))
-    if shipment:
-        archive = shipment.archive
-        target.with_client(lambda client: create_config_maps(client, submission, archive))
+    send(target, submission, shipment)
     return Run(target, *submission.jobs[0])
 
 

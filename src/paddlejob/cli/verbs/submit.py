@@ -82,6 +82,7 @@ def command(
     from paddlejob.client.submit.code import ship
     from paddlejob.client.submit.submission import read_submission
     from paddlejob.client.targets.target import cluster_target
+    from paddlejob.errors import BadInput
 
     wanted = Overrides(
         name=name,
@@ -97,6 +98,8 @@ def command(
         files or [], module, programs.arguments(invocation), wanted, image=lambda: default_image(gpus or 0)
     )
     submission, shipment = read_submission(chosen, namespace), None
+    if save_logs and (not follow or len(submission.jobs) > 1):
+        raise BadInput("--save-logs: works with --follow and a single job; use `pdj logs -f JOB --save DIR` for others")
     for warning in submission.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if code:
@@ -111,10 +114,6 @@ def command(
         typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)
         return
     _submit(target, submission, shipment)
-    if follow and sys.stdout.isatty() and not save_logs:
-        from paddlejob.cli.run.attach import watch_jobs
-
-        raise typer.Exit(watch_jobs(target, submission.jobs))
     if follow:
         _follow(target, submission, save_logs)
     if wait or follow:
@@ -122,16 +121,10 @@ def command(
 
 
 def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:
-    from paddlejob.client.submit.apply import apply
-    from paddlejob.client.submit.code import create_config_maps
+    from paddlejob.client.submit.send import send
     from paddlejob.client.targets.operators import find_operators, unavailable_message, unwatched_message
 
-    lines = target.with_client(lambda client: apply(client, submission, target))
-    if shipment:
-        archive = shipment.archive
-        target.with_client(lambda client: create_config_maps(client, submission, archive))
-        lines.append(shipment.description)
-    for line in lines:
+    for line in send(target, submission, shipment):
         typer.echo(line)
     operators = target.with_client(find_operators)
     for namespace in dict.fromkeys(key[0] for key in submission.jobs):
@@ -145,10 +138,13 @@ def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | 
 
 
 def _follow(target: ClusterTarget, submission: Submission, save_logs: str) -> None:
-    """Print the logs of the only job as they grow; of several jobs, only their phases."""
+    """Watch the jobs on a terminal; elsewhere print the logs of a single job, and of several only their phases."""
     from paddlejob.cli.output.pieces import copied, print_pieces
+    from paddlejob.cli.run.attach import watch_jobs
     from paddlejob.client.targets.target import LogChoice
 
+    if sys.stdout.isatty() and not save_logs:
+        raise typer.Exit(watch_jobs(target, submission.jobs))
     if len(submission.jobs) > 1:
         return
     namespace, name = submission.jobs[0]
