@@ -96,7 +96,7 @@ class PodMeter:
         pods, selector = Resource("metrics.k8s.io", "v1beta1", "pods"), f"{contract.LABEL_JOB}={view.job.name}"
         try:
             found = await client.list(pods, view.job.namespace, label_selector=selector)
-        except (KubeError, KeyError):
+        except KubeError:
             self._retry_at = time.monotonic() + RETRY_SECONDS
             return {}
         return {str(one["metadata"]["name"]): _pod_usage(one) for one in found}
