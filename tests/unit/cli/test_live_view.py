@@ -73,7 +73,7 @@ def test_replicas_show_what_they_use():
     assert second.split() == ["worker-1", "Running", "200Mi"]
 
 
-def test_gpus_have_columns_only_where_the_driver_tells():
+def test_gpus_have_columns_only_where_the_driver_reports_them():
     used = {"mnist-worker-0": Usage(1.5, 3 << 30, 87.0, 40 << 30)}
     header, first, *_ = drawn(view(), Observation(usage=used), 24)[2:]
     assert "GPU" in header

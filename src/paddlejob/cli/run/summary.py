@@ -15,7 +15,7 @@ LOG_LINES = 3
 
 
 def _result(job: PaddleJob, log: Path | None) -> list[str]:
-    """How far training came, and the last lines of the log that tell something else."""
+    """How far training came, and the last lines of the log that are not about progress."""
     lines = last_lines(log, LOG_LINES, without_noise=True) if log else []
     progress = progress_line(job)
     if not progress:

@@ -1,4 +1,4 @@
-"""What the processes of this machine use of its NVIDIA GPUs, where the driver tells."""
+"""What the processes of this machine use of its NVIDIA GPUs, where the driver reports it."""
 
 from __future__ import annotations
 

@@ -38,5 +38,5 @@ def pods_to_quote(view: JobView) -> list[PodView]:
 
 
 def without_framework(view: JobView, pod: PodView) -> bool:
-    """Whether lines of the framework are left out: where progress is known, they tell nothing."""
+    """Whether lines of the framework are left out: where progress is known, they are noise."""
     return bool(progress_line(view.job)) and pod.state != "Failed"

@@ -33,7 +33,7 @@ class Usage:
     memory: int | None = None
     """Bytes."""
     gpu: float | None = None
-    """Percent of its GPUs, where the driver tells."""
+    """Percent of its GPUs, where the driver reports it."""
     gpu_memory: int | None = None
     """Bytes."""
 
