@@ -38,6 +38,14 @@ def machine_readable(value: Any, output: Output) -> str | None:
     return to_yaml(value) if output is Output.yaml else None
 
 
+def parse_duration(option: str, text: str) -> float:
+    """Seconds, from `90s`, `10m`, `1h30m` or `2d`."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    if not re.fullmatch(r"(\d+[smhd])+", text):
+        raise BadInput(f"{option} {text}: is not a duration; write it as 30s, 10m, 2h or 1d")
+    return float(sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([smhd])", text)))
+
+
 def check_namespace(value: str) -> str:
     """A namespace becomes part of a path on this machine and of a URL in a cluster."""
     if value and not re.fullmatch(contract.DNS_LABEL, value):
@@ -72,7 +80,12 @@ PlainFormat = Annotated[
 ]
 """Of verbs whose table has no wide form."""
 Python = Annotated[
-    str, typer.Option(help="Python to train with. Defaults to that of the active environment.", metavar="PATH")
+    str,
+    typer.Option(
+        help="Python to train with: a path, a directory with an environment, or the name of a conda environment. "
+        "Defaults to that of the active environment.",
+        metavar="PYTHON",
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the objects without sending them.")]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from paddlejob.errors import BadInput
 
-KNOWN = ("image", "gpu_image")
+SIZES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,14 @@ class Settings:
     """The image of programs that are submitted without --image."""
     gpu_image: str = ""
     """The same for programs with --gpus."""
+    keep_runs: int = 10
+    """Former runs of a job on this machine whose logs are kept."""
+    keep_runs_size: str = "2Gi"
+    """The most that these take, for each job."""
+
+    @property
+    def most_bytes(self) -> float:
+        return float(self.keep_runs_size[:-2]) * SIZES[self.keep_runs_size[-2:]]
 
 
 def settings_file() -> Path:
@@ -34,11 +44,23 @@ def read_settings() -> Settings:
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: cannot be read: {error}") from None
     for name, value in found.items():
-        if name not in KNOWN:
-            raise BadInput(f"{path}: {name}: is not a setting; known are {', '.join(KNOWN)}")
-        if not isinstance(value, str):
-            raise BadInput(f"{path}: {name}: must be text in quotes")
+        if problem := _problem(name, value):
+            raise BadInput(f"{path}: {name}: {problem}")
     return Settings(**found)
+
+
+def _problem(name: str, value: Any) -> str:
+    """What is wrong with a setting, and how to write it."""
+    known = {one.name: one.default for one in fields(Settings)}
+    if name not in known:
+        return f"is not a setting; known are {', '.join(known)}"
+    if isinstance(known[name], str) and not isinstance(value, str):
+        return "must be text in quotes"
+    if isinstance(known[name], int) and (type(value) is not int or value < 0):
+        return "must be a number, 0 or more"
+    if name == "keep_runs_size" and not re.fullmatch(rf"\d+({'|'.join(SIZES)})", value):
+        return f"must be a size, such as {known[name]!r} or '500Mi'"
+    return ""
 
 
 def default_image(gpus: int) -> str:

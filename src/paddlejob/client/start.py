@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import warnings
 
 from paddlejob.api.program import Overrides, overridden
 from paddlejob.client.given import Given
@@ -14,6 +14,8 @@ from paddlejob.errors import BadInput
 
 def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", overcommit: bool = False) -> Run:
     """Train on this machine, in the background of this process: when this process ends, so does the training."""
+    from paddlejob.client.begin import begin
+    from paddlejob.client.interpreters import find_interpreter
     from paddlejob.client.prepare import prepare
     from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.machine.resources import this_machine
@@ -26,22 +28,24 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
     options = RunOptions(
         folder=job.directory,
         volumes=dict(job.volumes),
-        python=python or RunOptions().interpreter,
+        python=find_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
         environment=dict(os.environ),
     )
     given = Given([job.name or "job"], lambda _: [*job.others, job.document])
     (prepared,) = prepare(given, options, store, this_machine(), namespace, cpu)
-    held = store.begin(prepared.document, prepared.options, time.time())
-    runner = start_spawned(store, [held])
+    held, notes = begin(store, [prepared])
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    runner = start_spawned(store, held)
     return Run(LocalTarget(store), prepared.job.namespace, prepared.job.name, runner)
 
 
 def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     """Train on a cluster. With `code`, the directory is shipped with the job."""
     from paddlejob.client.settings import default_image
-    from paddlejob.client.submit.apply import apply
-    from paddlejob.client.submit.code import create_config_maps, ship
+    from paddlejob.client.submit.code import ship
+    from paddlejob.client.submit.send import send
     from paddlejob.client.submit.submission import read_submission
     from paddlejob.client.targets.target import cluster_target
 
@@ -55,10 +59,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
         submission, shipment = ship(submission, job.code, job.program)
     target = cluster_target(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
-    target.with_client(lambda client: apply(client, submission, target))
-    if shipment:
-        archive = shipment.archive
-        target.with_client(lambda client: create_config_maps(client, submission, archive))
+    send(target, submission, shipment)
     return Run(target, *submission.jobs[0])
 
 

@@ -15,11 +15,13 @@ from paddlejob.api.types import Progress
 from paddlejob.cli.output.tables import job_page, job_table
 from paddlejob.cli.run.live import render
 from paddlejob.cli.run.plain import PlainScreen
-from paddlejob.cli.run.watch import _summarize
+from paddlejob.cli.run.summary import summarize
 from paddlejob.client.describe.explain import as_data, explain
 from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.describe.progress import progress_line
 from paddlejob.client.targets.target import EventView, JobView, LastOutput, PodView
+from paddlejob.client.watch.machine import MachineObserver
+from paddlejob.local.state.store import Store
 from paddlejob.plan import times
 from tests.support.builders import job
 
@@ -116,11 +118,12 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def drawn(shown: JobView) -> str:
+def drawn(shown: JobView, height: int = 10) -> str:
     console = Console(width=120, record=True, quiet=True)
     with console.capture() as captured:
         console.quiet = False
-        console.print(render(shown))
+        seen = MachineObserver(Store(Path("/nonexistent"))).observe(shown, height)
+        console.print(render(shown, seen, height))
     return captured.get()
 
 
@@ -184,7 +187,7 @@ def test_the_summary_of_a_run_shows_progress_instead_of_what_the_framework_print
     pods = [PodView("mnist-worker-0", "worker", 0, "Succeeded", log=str(log))]
     with log.open("a") as file:
         file.write("step 60/60 loss=0.25\n")
-    assert _summarize(view("Completed", pods=pods, step=60, totalSteps=60, metrics=METRICS)) == ""
+    assert summarize(view("Completed", pods=pods, step=60, totalSteps=60, metrics=METRICS)) == ""
     first, *lines = capsys.readouterr().out.splitlines()
     assert first.startswith("mnist completed in ")
     assert lines == [
@@ -194,7 +197,7 @@ def test_the_summary_of_a_run_shows_progress_instead_of_what_the_framework_print
 
 
 def test_the_summary_of_a_run_that_failed_shows_how_far_it_came(capsys: pytest.CaptureFixture[str]):
-    assert _summarize(view("Failed", epoch=3, totalEpochs=10)).startswith("mnist failed: ")
+    assert summarize(view("Failed", epoch=3, totalEpochs=10)).startswith("mnist failed: ")
     assert " at epoch 3/10; for details run `pdj why mnist`" in capsys.readouterr().out
 
 

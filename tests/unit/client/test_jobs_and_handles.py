@@ -11,8 +11,8 @@ import pytest
 
 import paddlejob as pj
 from paddlejob.api.types import Status
-from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.client.notebook import curve
+from paddlejob.client.targets.local import LocalTarget
 from paddlejob.local.options import RunOptions
 from paddlejob.local.state.records import PodRecord
 from paddlejob.local.state.store import JobFolder, Store

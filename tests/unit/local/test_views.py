@@ -17,6 +17,8 @@ from paddlejob.client.describe.explain import explain
 from paddlejob.client.describe.formats import as_list
 from paddlejob.client.describe.humanize import duration
 from paddlejob.client.targets.target import EventView, JobView, PodView
+from paddlejob.client.watch.machine import MachineObserver
+from paddlejob.local.state.store import Store
 from tests.support.builders import document
 
 
@@ -100,7 +102,8 @@ def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
     log.write_text("epoch 1 loss=0.5\n")
     pods = [PodView(f"mnist-worker-{n}", "worker", n, "Running", log=str(log)) for n in range(40)]
     console = Console(record=True, width=100, file=(tmp_path / "screen").open("w"))
-    console.print(render(view("Running", pods, message="all pods train", restarts=2)))
+    shown = view("Running", pods, message="all pods train", restarts=2)
+    console.print(render(shown, MachineObserver(Store(tmp_path)).observe(shown, 30), height=30))
     screen = console.export_text()
     assert "Running" in screen
     assert "2 restarts" in screen

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from paddlejob.api.types import PaddleJob, Phase, Role
-from paddlejob.client.describe.humanize import age, run_time
+from paddlejob.client.describe.humanize import age, run_time, size
 from paddlejob.client.describe.progress import progress_page, summary
 from paddlejob.client.targets.target import JobView, LastOutput, PodView
+from paddlejob.plan import names
 from paddlejob.plan.restarts import replacements
 from paddlejob.plan.size import is_resizable
+
+if TYPE_CHECKING:
+    from paddlejob.client.runs import Run
 
 MOST_REPLACED = 8
 
@@ -35,6 +41,34 @@ def _job_row(view: JobView, wide: bool) -> list[str]:
     ready = [job.status.role(role).ready if role in job.spec.roles else "" for role in (Role.PS, Role.WORKER)]
     row = [job.name, view.phase, str(job.mode), *ready, summary(job), age(job)]
     return [*row, view.headline] if wide else row
+
+
+def run_table(runs: list[Run]) -> str:
+    """One row per run; the logs of each are read with its number."""
+    header = ["NAME", "RUN", "STATUS", "PROGRESS", "STARTED", "DURATION", "SIZE"]
+    rows = [
+        [
+            run.key[1],
+            str(run.number),
+            run.phase,
+            summary(run.job) if run.job else "",
+            str(run.job.metadata.creationTimestamp or "") if run.job else "",
+            run_time(run.job) if run.job and run.job.status.completionTime else "",
+            size(run.size),
+        ]
+        for run in runs
+    ]
+    if {run.key[0] for run in runs} != {names.DEFAULT_NAMESPACE}:
+        header.insert(0, "NAMESPACE")
+        rows = [[run.key[0], *row] for run, row in zip(runs, rows, strict=True)]
+    return columns(header, rows)
+
+
+def run_data(run: Run) -> dict[str, Any]:
+    """For programs."""
+    status = run.job.status.model_dump(mode="json", exclude_defaults=True) if run.job else {}
+    known = {"namespace": run.key[0], "name": run.key[1], "run": run.number, "phase": run.phase, "bytes": run.size}
+    return {**known, "status": status}
 
 
 def pod_table(pods: list[PodView]) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from paddlejob.client.targets.target import JobView
 from paddlejob.engine.backend import Key
 
+LAST_EVENTS = 3
+"""How many are shown of a job that has a history."""
+
 
 class News:
     def __init__(self) -> None:
@@ -18,7 +21,7 @@ class News:
         key = (view.job.namespace, view.job.name)
         said = self._headlines.setdefault(key, set())
         said.add(view.headline)
-        new = view.events[self._events.get(key, 0) :]
+        new = view.events[self._events.get(key, max(0, len(view.events) - LAST_EVENTS)) :]
         self._events[key] = len(view.events)
         lines = [(event.reason, event.message.partition("\n")[0]) for event in new]
         return [f"{reason}: {headline}" for reason, headline in lines if headline not in said]

@@ -75,6 +75,7 @@ def command(
       pdj run job.yaml
     """
     from paddlejob.api.program import Overrides
+    from paddlejob.client.interpreters import find_interpreter
     from paddlejob.client.prepare import pairs, prepare
     from paddlejob.client.targets.remembered import read_remembered
     from paddlejob.local.machine.resources import this_machine
@@ -100,7 +101,7 @@ def command(
         folder=str(Path.cwd()) if chosen.program else "",
         images={name: {"directory": directory} for name, directory in pairs("--image", mapped).items()},
         volumes=directories,
-        python=_interpreter(python) or RunOptions().interpreter,
+        python=find_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
         environment=dict(os.environ),
     )
@@ -143,30 +144,12 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     return notes
 
 
-def _interpreter(python: str) -> str:
-    import shutil
-
-    from paddlejob.errors import BadInput
-
-    path = shutil.which(python) if python else ""
-    if path is None:
-        raise BadInput(f"--python {python}: no such program")
-    return path
-
-
 def _begin(store: Store, prepared: list[Prepared]) -> Held:
-    """Store all jobs, or none if one of them cannot be stored."""
-    import time
+    from paddlejob.client.begin import begin
 
-    held: Held = []
-    try:
-        for one in prepared:
-            held.append(store.begin(one.document, one.options, time.time()))
-    except BaseException:
-        for folder, lock in held:
-            folder.remove()
-            lock.release()
-        raise
+    held, notes = begin(store, prepared)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     return held
 
 

@@ -48,3 +48,12 @@ def restarts(job: PaddleJob) -> str:
 def plural(count: int, noun: str) -> str:
     """`1 worker`, `2 workers`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def size(count: float) -> str:
+    """Bytes as `512Mi`, `1.5Gi`."""
+    units = ["", "Ki", "Mi", "Gi", "Ti"]
+    while count >= 1000 and len(units) > 1:
+        count /= 1024
+        units.pop(0)
+    return f"{count:.0f}{units[0]}" if count >= 10 or not units[0] else f"{count:.1f}{units[0]}"

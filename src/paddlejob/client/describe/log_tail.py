@@ -1,4 +1,4 @@
-"""The last lines of a log file that may be large."""
+"""The last lines of a log that may be large."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def last_lines(path: Path, count: int, max_bytes: int = 8192, without_noise: bool = False) -> list[str]:
-    """The last lines, without control characters: those would move the cursor of the terminal."""
+    """The last lines of a file."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -22,9 +22,14 @@ def last_lines(path: Path, count: int, max_bytes: int = 8192, without_noise: boo
             text = file.read().decode(errors="replace")
     except OSError:
         return []
-    text = without_environment(text)
-    lines = [CONTROL.sub("", line.rpartition("\r")[2]).rstrip() for line in text.rstrip("\r\n").split("\n")]
-    return [_shorten(line) for line in lines if line and not (without_noise and NOISE.match(line))][-count:]
+    return readable(text, count, without_noise)
+
+
+def readable(text: str, count: int, without_noise: bool = False) -> list[str]:
+    """The last lines of a text, without control characters: those would move the cursor of the terminal."""
+    lines = without_environment(text).rstrip("\r\n").split("\n")
+    shown = [CONTROL.sub("", line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in lines]
+    return [_shorten(line) for line in shown if line and not (without_noise and NOISE.match(line))][-count:]
 
 
 def _shorten(line: str) -> str:

@@ -25,6 +25,15 @@ def position(job: PaddleJob) -> str:
     return f"step {short}" if short[:1].isdigit() else short
 
 
+def fraction(job: PaddleJob) -> float | None:
+    """How much of the training is done, from 0 to 1; None if the end is not known."""
+    progress = job.status.progress or Progress()
+    for done, total in ((progress.step, progress.totalSteps), (progress.epoch, progress.totalEpochs)):
+        if done is not None and total:
+            return min(1.0, max(0.0, done / total))
+    return None
+
+
 def progress_line(job: PaddleJob, eta: bool = True) -> str:
     """`step 1200/5000, loss 0.25, 310 samples/s, ETA 4m10s`; empty if no progress is known."""
     progress = job.status.progress

@@ -24,7 +24,7 @@ from paddlejob.client.targets.target import (
     require_unfinished,
 )
 from paddlejob.client.targets.view import job_view
-from paddlejob.errors import Forbidden, NotFound, NotPossible
+from paddlejob.errors import BadInput, Forbidden, NotFound, NotPossible
 from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, EVENTS
@@ -36,10 +36,16 @@ T = TypeVar("T")
 
 
 class ClusterTarget:
+    remembered_namespace = ""
+
     def __init__(self, context: str = "") -> None:
         self.access = find_access(context=context or None)
         self.default_namespace = self.access.namespace
         self.context_flag = f" --context {shlex.quote(context)}" if context else ""
+
+    @property
+    def title(self) -> str:
+        return f"cluster at {self.access.server}"
 
     def flags(self, namespace: str = "") -> str:
         flags = self.context_flag or " --cluster"
@@ -77,6 +83,10 @@ class ClusterTarget:
         return self.with_client(lambda client: self.read_view(client, namespace, name))
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
+        if choice.run:
+            raise BadInput(
+                "--run: a cluster keeps no former runs; keep the logs of a job with `pdj logs -f JOB --save DIR`"
+            )
         self.with_client(lambda client: self._get(client, namespace, name))
 
         async def stream() -> AsyncIterator[bytes]:

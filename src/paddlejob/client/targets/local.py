@@ -26,6 +26,7 @@ from paddlejob.local.engine_error import ENGINE_ERROR
 from paddlejob.local.runtime.env import kill_leftovers
 from paddlejob.local.state.changes import change_spec, mark_for_deletion
 from paddlejob.local.state.files import DamagedFile
+from paddlejob.local.state.history import History
 from paddlejob.local.state.logs import follow_logs
 from paddlejob.local.state.records import PodRecord
 from paddlejob.local.state.store import JobFolder, Store, is_inactive
@@ -42,6 +43,8 @@ DAMAGED = "Damaged"
 
 class LocalTarget:
     default_namespace = names.DEFAULT_NAMESPACE
+    remembered_namespace = ""
+    title = "this machine"
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
@@ -68,8 +71,21 @@ class LocalTarget:
         return view
 
     def logs(self, namespace: str, name: str, choice: LogChoice) -> Iterator[bytes]:
-        self.job(namespace, name)
-        return follow_logs(self.store.folder((namespace, name)), choice)
+        return follow_logs(self._run(namespace, name, choice.run), choice)
+
+    def _run(self, namespace: str, name: str, number: int) -> JobFolder:
+        """The files of the present run, or of a former one."""
+        folder, history = self.store.folder((namespace, name)), History(self.store.root, (namespace, name))
+        if not number or (folder.path.exists() and history.number_of(folder.path) == number):
+            self.job(namespace, name)
+            return folder
+        runs = {run.number: run.path for run in history.runs()}
+        if number not in runs:
+            known = ", ".join(map(str, runs)) or "none"
+            raise BadInput(
+                f"run {number} of job {name} is not kept; kept former runs: {known} (`pdj list --history` lists them)"
+            )
+        return JobFolder(self.store.root, (namespace, name), runs[number])
 
     def first_worker_log(self, namespace: str, name: str, follow: bool) -> Iterator[LogLine]:
         self.job(namespace, name)
@@ -84,6 +100,7 @@ class LocalTarget:
         folder = self.store.folder((namespace, name))
         if not folder.path.exists():
             self.job(namespace, name)
+        History(self.store.root, (namespace, name)).forget()
         if folder.has_runner:
             _request_deletion(folder)
         deadline = time.monotonic() + DELETE_TIMEOUT

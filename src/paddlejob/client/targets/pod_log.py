@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 from paddlejob.client.targets.target import LogChoice
@@ -22,14 +24,36 @@ RETRYABLE = (Unreachable, Overloaded)
 
 async def read(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[bytes]:
     """The lines written so far."""
+    if choice.pattern and choice.tail >= 0:
+        for _, line in (await _last_matches(client, pod, choice))[0]:
+            yield line
+        return
     async for line in _request(client, pod, _params(pod, choice)):
-        yield line
+        if choice.shows(line):
+            yield line
 
 
 async def follow(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[bytes]:
     """Every line once, until the container has ended."""
-    async for _, text in follow_timed(client, pod, choice):
-        yield text
+    last = b""
+    if choice.pattern and choice.tail >= 0:
+        kept, last = await _last_matches(client, pod, choice)
+        for _, text in kept:
+            yield text
+        choice = replace(choice, tail=-1)
+    async for _, text in follow_timed(client, pod, choice, last):
+        if choice.shows(text):
+            yield text
+
+
+async def _last_matches(client: Client, pod: Object, choice: LogChoice) -> tuple[Sequence[tuple[bytes, bytes]], bytes]:
+    """The last lines that match, and the time of the last line of all. The server cannot search, so all are read."""
+    kept: deque[tuple[bytes, bytes]] = deque(maxlen=choice.tail)
+    last = b""
+    async for last, text in read_timed(client, pod, replace(choice, tail=-1)):
+        if choice.shows(text):
+            kept.append((last, text))
+    return kept, last
 
 
 async def read_timed(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[tuple[bytes, bytes]]:
@@ -39,10 +63,12 @@ async def read_timed(client: Client, pod: Object, choice: LogChoice) -> AsyncIte
         yield timestamp, text
 
 
-async def follow_timed(client: Client, pod: Object, choice: LogChoice) -> AsyncIterator[tuple[bytes, bytes]]:
-    """Every line once, until the container has ended; timestamps show where a new connection continues."""
+async def follow_timed(
+    client: Client, pod: Object, choice: LogChoice, last: bytes = b""
+) -> AsyncIterator[tuple[bytes, bytes]]:
+    """Every line after the time `last`, until the container has ended; a new connection continues by timestamps."""
     params = _params(pod, choice) | {"follow": "true", "timestamps": "true"}
-    last = b""
+    params |= {"sinceTime": last.decode()} if last else {}
     while True:
         try:
             ended = await _has_ended(client, pod, choice.container)
@@ -79,7 +105,8 @@ def moment(timestamp: bytes) -> float:
 
 def _params(pod: Object, choice: LogChoice) -> dict[str, str]:
     tail = {"tailLines": str(choice.tail)} if choice.tail >= 0 else {}
-    return {"container": container_name(pod, choice.container), **tail}
+    since = {} if choice.since is None else {"sinceTime": times.format(choice.since)}
+    return {"container": container_name(pod, choice.container), **tail, **since}
 
 
 async def _request(client: Client, pod: Object, params: dict[str, str]) -> AsyncIterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -131,10 +132,35 @@ class LogChoice:
     container: str = ""
     follow: bool = False
     tail: int = -1
+    """The last lines of each replica; of those that match, if there is a pattern."""
+    since: float | None = None
+    """Only what was written since this moment, in seconds since the epoch."""
+    run: int = 0
+    """A former run on this machine, by its number; 0: the present one."""
+    pattern: re.Pattern[bytes] | None = None
+    """Only lines in which this is found."""
+
+    def shows(self, line: bytes) -> bool:
+        return self.pattern is None or self.pattern.search(line) is not None
+
+
+ENDED = ("Completed", "Failed", "Suspended", "Interrupted", "Damaged")
+
+
+def has_ended(view: JobView) -> bool:
+    """Whether nothing will change by itself. A job that was just resumed is called suspended until that is noticed."""
+    resumed = view.phase == "Suspended" and not view.job.spec.suspend
+    return view.phase in ENDED and not resumed
 
 
 class Target(Protocol):
     default_namespace: str
+    remembered_namespace: str
+    """The namespace of `pdj target`, if this is its target; else empty."""
+
+    @property
+    def title(self) -> str:
+        """The target as people call it."""
 
     def flags(self, namespace: str) -> str:
         """The flags that select this target and namespace, with a leading space; empty for the defaults."""
@@ -173,7 +199,7 @@ def choose_target(cluster: bool | None = None, context: str = "") -> Target:
 
     target = LocalTarget()
     if remembered.namespace and not remembered.cluster:
-        target.default_namespace = remembered.namespace
+        target.default_namespace = target.remembered_namespace = remembered.namespace
     return target
 
 
@@ -185,7 +211,7 @@ def cluster_target(context: str = "") -> ClusterTarget:
     chosen = context or remembered.context
     target = ClusterTarget(chosen)
     if remembered.cluster and remembered.namespace and chosen == remembered.context:
-        target.default_namespace = remembered.namespace
+        target.default_namespace = target.remembered_namespace = remembered.namespace
     return target
 
 

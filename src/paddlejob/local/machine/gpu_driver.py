@@ -1,7 +1,8 @@
 """Asks the NVIDIA driver for GPUs, as a program of its own: a driver that hangs must not take its caller along.
 
 `python gpu_driver.py nvml` prints what NVML lists; `python gpu_driver.py cuda` prints the UUIDs that a CUDA program
-sees, in its order. Both print JSON. Standard library only.
+sees, in its order; `python gpu_driver.py usage` prints a line every few seconds with what is in use of each GPU, until
+its reader is gone. All print JSON. Standard library only.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+import time
+from collections.abc import Iterator
 from typing import Any
 
 MIG_ENABLED = 1
+USAGE_INTERVAL = 2.0
 BUFFER = 96
 
 
@@ -31,6 +35,18 @@ class PciInfo(ctypes.Structure):
         ("subsystem_id", ctypes.c_uint),
         ("bus_id", ctypes.c_char * 32),
     )
+
+
+class Utilization(ctypes.Structure):
+    """nvmlUtilization_t."""
+
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class Memory(ctypes.Structure):
+    """nvmlMemory_t."""
+
+    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
 
 
 class Library:
@@ -68,6 +84,27 @@ def list_with_nvml() -> list[dict[str, Any] | None]:
     if None not in found:
         found.sort(key=lambda gpu: gpu["pci"] if gpu else [])
     return found
+
+
+def measure() -> Iterator[list[dict[str, Any]]]:
+    """What is in use of each GPU, in PCI order, every few seconds: percent of its time, and bytes of its memory."""
+    nvml = Library("libnvidia-ml.so.1")
+    nvml.call("nvmlInit_v2")
+    handles = [ctypes.c_void_p() for _ in range(nvml.number("nvmlDeviceGetCount_v2"))]
+    for index, handle in enumerate(handles):
+        nvml.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
+    while True:
+        yield sorted((_usage(nvml, handle) for handle in handles), key=lambda gpu: list(gpu["pci"]))
+        time.sleep(USAGE_INTERVAL)
+
+
+def _usage(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
+    pci, used, memory = PciInfo(), Utilization(), Memory()
+    nvml.call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
+    nvml.call("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(used))
+    nvml.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
+    uuid = nvml.text("nvmlDeviceGetUUID", handle)
+    return {"uuid": uuid, "pci": [pci.domain, pci.bus, pci.device], "percent": used.gpu, "memory": memory.used}
 
 
 def _describe(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
@@ -129,6 +166,9 @@ def list_with_cuda() -> list[str]:
 
 def main() -> None:
     try:
+        if sys.argv[1:] == ["usage"]:
+            for gpus in measure():
+                print(json.dumps(gpus), flush=True)
         print(json.dumps(list_with_cuda() if sys.argv[1:] == ["cuda"] else list_with_nvml()))
     except (OSError, DriverError) as error:
         sys.exit(str(error))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +13,7 @@ from typing import Protocol
 from paddlejob.engine.log_follower import without_environment as without_environment
 from paddlejob.errors import BadInput
 from paddlejob.local.state.files import DamagedFile
+from paddlejob.local.state.log_times import offset_at
 from paddlejob.local.state.store import JobFolder, is_inactive
 from paddlejob.plan import names
 
@@ -34,6 +37,10 @@ class Choice(Protocol):
     def follow(self) -> bool: ...
     @property
     def tail(self) -> int: ...
+    @property
+    def since(self) -> float | None: ...
+    @property
+    def pattern(self) -> re.Pattern[bytes] | None: ...
 
 
 def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
@@ -43,7 +50,7 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
         over = is_over(folder)
         for path, title in _chosen(folder, choice).items():
             if path not in reading:
-                reading[path] = _Log(path, title, choice.tail)
+                reading[path] = _Log(path, title, choice)
         for log in reading.values():
             yield from log.news(prefixed=len(reading) > 1)
         if not choice.follow or over:
@@ -94,25 +101,51 @@ def _attempts(folder: JobFolder) -> dict[int, Path]:
 
 
 class _Log:
-    def __init__(self, path: Path, title: str, tail: int) -> None:
+    def __init__(self, path: Path, title: str, choice: Choice) -> None:
         self._file = path.open("rb")
         self._title = title.encode()
+        self._pattern = choice.pattern
         self._unfinished = b""
-        if tail >= 0:
-            self._file.seek(_start_of_tail(path, tail))
+        start = 0 if choice.since is None else offset_at(path, choice.since)
+        if choice.tail >= 0 and choice.pattern:
+            start = _start_of_matches(path, start, choice.tail, choice.pattern)
+        elif choice.tail >= 0:
+            start = max(start, _start_of_tail(path, choice.tail))
+        self._file.seek(start)
 
     def news(self, prefixed: bool) -> Iterator[bytes]:
         while piece := self._file.read(PIECE):
-            yield self._marked(piece) if prefixed else piece
+            yield self._lines(piece, prefixed) if prefixed or self._pattern else piece
 
     def rest(self, prefixed: bool) -> bytes:
         """A last line without a newline."""
         left, self._unfinished = self._unfinished, b""
-        return b"[%s] %s\n" % (self._title, left) if left and prefixed else b""
+        return self._shown(left, prefixed) if left else b""
 
-    def _marked(self, piece: bytes) -> bytes:
+    def _lines(self, piece: bytes, prefixed: bool) -> bytes:
+        """The whole lines. One that is longer than a piece is shown in parts, so that it does not fill the memory."""
         *lines, self._unfinished = (self._unfinished + piece).split(b"\n")
-        return b"".join(b"[%s] %s\n" % (self._title, line) for line in lines)
+        if len(self._unfinished) > PIECE:
+            lines.append(self._unfinished)
+            self._unfinished = b""
+        return b"".join(self._shown(line, prefixed) for line in lines)
+
+    def _shown(self, line: bytes, prefixed: bool) -> bytes:
+        if self._pattern and not self._pattern.search(line):
+            return b""
+        return b"[%s] %s\n" % (self._title, line) if prefixed else line + b"\n"
+
+
+def _start_of_matches(path: Path, start: int, count: int, pattern: re.Pattern[bytes]) -> int:
+    """The offset of the last `count` lines that match."""
+    found: deque[int] = deque(maxlen=count)
+    with path.open("rb") as file:
+        offset = file.seek(start)
+        while line := file.readline(PIECE):
+            if pattern.search(line):
+                found.append(offset)
+            offset += len(line)
+    return found[0] if found else offset
 
 
 def _start_of_tail(path: Path, lines: int) -> int:
