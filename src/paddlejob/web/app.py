@@ -15,13 +15,13 @@ from aiohttp.typedefs import Handler
 
 from paddlejob.errors import BadInput, PaddleJobError
 from paddlejob.web.access import AccessControl, add_headers, refuse
-from paddlejob.web.commands import execute
-from paddlejob.web.detail import Detail, detail_of
+from paddlejob.web.actions import execute
 from paddlejob.web.feed import HEARTBEAT, PAUSE, Feed
 from paddlejob.web.logs.lines import parse_query
-from paddlejob.web.source import Source
+from paddlejob.web.sources.source import Source
 from paddlejob.web.static_files import StaticFiles
 from paddlejob.web.stream import Streams
+from paddlejob.web.views.detail import Detail, detail_of
 
 BODY_LIMIT = 64 * 1024
 USAGE_PAUSE = 2.0

@@ -4,50 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.reservations import held_by_jobs
 from paddlejob.local.machine.resources import GPU, Machine, this_machine
 from paddlejob.local.state.store import Store
+from paddlejob.web.views.machine import MachineInfo, Resource
 
 IDLE, IOWAIT = 3, 4
 """Fields of the first line of /proc/stat in which no CPU works."""
-
-
-@dataclass(frozen=True)
-class Resource:
-    name: str
-    capacity: float
-    held: float
-    used: float | None
-    holders: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Node:
-    name: str
-    state: str
-    capacity: dict[str, float]
-    held: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Queue:
-    kind: str
-    name: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class MachineInfo:
-    name: str
-    title: str
-    note: str = ""
-    resources: list[Resource] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    queues: list[Queue] = field(default_factory=list)
 
 
 class MachineMeter:

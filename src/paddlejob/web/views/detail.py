@@ -11,10 +11,10 @@ from paddlejob.api.types import Phase
 from paddlejob.cli.output.next_step import next_step
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from paddlejob.plan.size import is_resizable
-from paddlejob.web.commands import Command, commands
-from paddlejob.web.rows import Row, moment, row_of
-from paddlejob.web.timeline import Attempt, timeline
-from paddlejob.web.usage import Usage
+from paddlejob.web.views.attempts import Attempt, timeline
+from paddlejob.web.views.commands import Command, commands
+from paddlejob.web.views.machine import Usage
+from paddlejob.web.views.row import Row, moment, row_of
 
 EVENTS = 200
 HIDDEN = ("managedFields",)

@@ -11,7 +11,7 @@ from paddlejob.kube.client import Client
 from paddlejob.kube.resource import NODES, PODS, Object
 from paddlejob.kube.resource import Resource as Kind
 from paddlejob.local.machine.resources import of_pod, parse_quantity
-from paddlejob.web.machine import MachineInfo, Node, Queue, Resource
+from paddlejob.web.views.machine import MachineInfo, Node, Queue, Resource
 
 PAUSE = 10.0
 """All pods of a cluster are a long list, and change slowly."""

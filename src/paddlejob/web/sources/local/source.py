@@ -12,15 +12,16 @@ from typing import ParamSpec, TypeVar
 from paddlejob.cli.targets.local import LocalTarget
 from paddlejob.cli.targets.target import JobView
 from paddlejob.local.state.store import JobFolder
-from paddlejob.web.logs.files import Follower, choose, find_logs, references
 from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece
 from paddlejob.web.logs.search import Searched, blocks_of, search
-from paddlejob.web.machine import MachineInfo, MachineMeter
-from paddlejob.web.rows import Key, Row, row_of
-from paddlejob.web.series import Series
-from paddlejob.web.series_files import SeriesFiles
-from paddlejob.web.source import Description
-from paddlejob.web.usage import ProcessMeter, Usage
+from paddlejob.web.sources.local.log_files import Follower, choose, find_logs, references
+from paddlejob.web.sources.local.machine import MachineMeter
+from paddlejob.web.sources.local.series import SeriesFiles
+from paddlejob.web.sources.local.usage import ProcessMeter
+from paddlejob.web.sources.source import Description
+from paddlejob.web.views.machine import MachineInfo, Usage
+from paddlejob.web.views.row import Key, Row, row_of
+from paddlejob.web.views.series import Series
 
 P = ParamSpec("P")
 T = TypeVar("T")

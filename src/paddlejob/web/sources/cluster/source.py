@@ -18,16 +18,15 @@ from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import Object
 from paddlejob.objects.resources import PADDLEJOBS
-from paddlejob.web.cluster.machine import ClusterMeter
-from paddlejob.web.cluster.pod_logs import PodLogs
-from paddlejob.web.cluster.series import SeriesTasks
-from paddlejob.web.cluster.usage import PodMeter
 from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece
-from paddlejob.web.machine import MachineInfo
-from paddlejob.web.rows import Key, Row, row_of
-from paddlejob.web.series import SPARK_POINTS, Series
-from paddlejob.web.source import Description
-from paddlejob.web.usage import Usage
+from paddlejob.web.sources.cluster.machine import ClusterMeter
+from paddlejob.web.sources.cluster.pod_logs import PodLogs
+from paddlejob.web.sources.cluster.series import SeriesTasks
+from paddlejob.web.sources.cluster.usage import PodMeter
+from paddlejob.web.sources.source import Description
+from paddlejob.web.views.machine import MachineInfo, Usage
+from paddlejob.web.views.row import Key, Row, row_of
+from paddlejob.web.views.series import SPARK_POINTS, Series
 
 VIEW_SECONDS = 0.7
 """A view is shared by all pages that ask for it within this time."""

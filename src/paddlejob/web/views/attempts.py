@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paddlejob.cli.targets.target import EventView, JobView
-from paddlejob.web.rows import moment
+from paddlejob.web.views.row import moment
 
 ENDS = {
     "ProgramFailed", "OutOfMemory", "ServerExited", "UsageExceeded", "CommandNotFound", "StartError", "Stalled",
