@@ -13,7 +13,7 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from paddlejob.errors import BadInput, PaddleJobError
+from paddlejob.errors import BadInput, NoSuchJob, PaddleJobError
 from paddlejob.web.access import AccessControl, add_headers, refuse
 from paddlejob.web.actions import execute
 from paddlejob.web.feed import HEARTBEAT, PAUSE, Feed
@@ -170,7 +170,7 @@ async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except PaddleJobError as error:
-        return refuse(404 if "not found" in str(error) else 400, str(error))
+        return refuse(404 if isinstance(error, NoSuchJob) else 400, str(error))
     except web.HTTPException as error:
         return refuse(error.status, error.reason)
     except ConnectionError:

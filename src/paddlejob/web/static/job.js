@@ -79,23 +79,36 @@ function facts(detail) {
 }
 
 function timeline(detail) {
+  if (!detail.attempts.length) return h("p", { class: "empty" }, t("noAttempts"));
   const known = detail.attempts.filter((attempt) => attempt.start);
   const first = Math.min(...known.map((attempt) => attempt.start));
   const last = Math.max(...known.map((attempt) => attempt.end || now()));
-  const span = Math.max(1, last - first);
+  const missing = detail.attempts[0].number - 1;
   return h(
     "ol",
     { class: "timeline" },
-    detail.attempts.map((attempt) => {
-      const end = attempt.end || (OVER.has(detail.row.phase) ? last : now());
-      const stripe = h("i", { class: attempt.warning ? "bad" : attempt.end ? "good" : "live" });
-      if (attempt.start) {
-        stripe.style.marginLeft = `${((attempt.start - first) / span) * 100}%`;
-        stripe.style.width = `${Math.max(0.6, ((end - attempt.start) / span) * 100)}%`;
-      }
-      const when = attempt.start ? `${clock(attempt.start)} · ${attempt.end ? duration(attempt.end - attempt.start) : t("running")}` : "";
-      return h("li", { "data-attempt": attempt.number }, h("span", { class: "which" }, `${t("Attempt")} ${attempt.number}`), h("span", { class: "muted num when" }, when), h("span", { class: "track" }, stripe), h("span", { class: "reason" }, attempt.reason ? h("b", {}, attempt.reason) : null, attempt.message && attempt.message !== attempt.reason ? ` ${attempt.message}` : ""));
-    }),
+    missing ? h("li", {}, h("span", { class: "muted" }, t("earlier", missing))) : null,
+    detail.attempts.map((attempt, index) => attemptRow(attempt, detail.attempts[index - 1], { first, last, span: Math.max(1, last - first), over: OVER.has(detail.row.phase) })),
+  );
+}
+
+function attemptRow(attempt, before, scale) {
+  const end = attempt.end || (scale.over ? scale.last : now());
+  const stripe = h("i", { class: attempt.failed ? "bad" : attempt.end ? "good" : "live" });
+  if (attempt.start) {
+    stripe.style.marginLeft = `${((attempt.start - scale.first) / scale.span) * 100}%`;
+    stripe.style.width = `${Math.max(0.6, ((end - attempt.start) / scale.span) * 100)}%`;
+  }
+  const when = attempt.start ? `${clock(attempt.start)} · ${attempt.end ? duration(attempt.end - attempt.start) : t("running")}` : "";
+  const resized = before && before.workers !== attempt.workers && attempt.workers;
+  const size = resized ? t("resized", before.workers, attempt.workers) : attempt.workers ? t("size", attempt.workers) : "";
+  return h(
+    "li",
+    { "data-attempt": attempt.number },
+    h("span", { class: "which" }, `${t("Attempt")} ${attempt.number}`, h("span", { class: resized ? "size changed" : "size muted" }, size)),
+    h("span", { class: "muted num when" }, when),
+    h("span", { class: "track" }, stripe),
+    h("span", { class: "reason" }, attempt.reason ? h("b", {}, attempt.reason) : null, attempt.message && attempt.message !== attempt.reason ? ` ${attempt.message}` : ""),
   );
 }
 

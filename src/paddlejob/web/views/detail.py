@@ -11,7 +11,7 @@ from paddlejob.api.types import Phase
 from paddlejob.cli.output.next_step import next_step
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from paddlejob.plan.size import is_resizable
-from paddlejob.web.views.attempts import Attempt, timeline
+from paddlejob.web.views.attempts import Attempt, attempts_of
 from paddlejob.web.views.commands import Command, commands
 from paddlejob.web.views.machine import Usage
 from paddlejob.web.views.row import Row, moment, row_of
@@ -69,7 +69,7 @@ def detail_of(target: str, view: JobView, usage: dict[str, Usage], read_only: bo
         last_output=moment(progress.lastOutputTime) if progress else None,
         replicas=[_replica(pod, usage.get(pod.name)) for pod in view.pods],
         events=view.events[-EVENTS:],
-        attempts=timeline(view),
+        attempts=attempts_of(view),
         commands=commands(
             view, resizable=is_resizable(view.job) or status.phase is Phase.SUSPENDED, read_only=read_only
         ),

@@ -13,7 +13,7 @@ from paddlejob import contract
 from paddlejob.cli.targets.cluster import ClusterTarget
 from paddlejob.cli.targets.target import JobView
 from paddlejob.cli.targets.view import job_view
-from paddlejob.errors import BadInput, Forbidden, KubeError, NotPossible, Overloaded, PaddleJobError, Unreachable
+from paddlejob.errors import Forbidden, KubeError, NoSuchJob, NotPossible, Overloaded, PaddleJobError, Unreachable
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import Object
@@ -118,7 +118,7 @@ class ClusterSource:
                 if seen is None:
                     raise
                 return replace(seen[1], note=f"{error}; shown as last seen")
-            except BadInput:
+            except NoSuchJob:
                 self._views.pop(key, None)
                 raise
             self._views[key] = (time.monotonic(), view)
@@ -147,9 +147,9 @@ class ClusterSource:
         return self._logs.download(self._open(namespace, name), namespace, name, query)
 
     def _open(self, namespace: str = "default", name: str = "x") -> Client:
-        """The connection; raises BadInput for a name that no object can have, which would change the URL."""
+        """The connection; raises NoSuchJob for a name that no object can have, which would change the URL."""
         if not re.fullmatch(contract.DNS_LABEL, namespace) or not NAME.fullmatch(name):
-            raise BadInput(f"job {name!r} not found in namespace {namespace!r}")
+            raise NoSuchJob(f"job {name!r} not found in namespace {namespace!r}")
         if self._client is None:
             raise NotPossible(f"{self.target.access.server}: {self._error}")
         return self._client
