@@ -12,7 +12,7 @@ from paddlejob.errors import BadInput, NotPossible
 
 TIMEOUT = 150.0
 PDJ = [sys.executable, "-m", "paddlejob"]
-VERBS = ("suspend", "resume", "scale", "delete")
+VERBS = ("suspend", "resume", "scale", "rerun", "delete")
 
 
 def arguments(view: JobView, action: str, workers: int | None) -> list[str]:

@@ -27,4 +27,6 @@ def commands(view: JobView, *, resizable: bool, read_only: bool) -> list[Command
         found.append(Command(verb, f"pdj {verb} {job}"))
         if resizable:
             found.append(Command("scale", f"pdj scale {shlex.quote(view.job.name)} WORKERS{view.flags}"))
+    if status.finished and not view.damaged:
+        found.append(Command("rerun", f"pdj rerun {job}"))
     return [*found, Command("delete", f"pdj delete {job}")]
