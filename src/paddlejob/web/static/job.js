@@ -1,6 +1,6 @@
 // The page of a job.
 
-import { jobPath, Stream } from "./api.js";
+import { get, jobPath, Stream } from "./api.js";
 import { actionButtons } from "./actions.js";
 import { Curves } from "./curves.js";
 import { h, replace } from "./dom.js";
@@ -20,7 +20,7 @@ export function jobPage(main, row) {
   for (const name of ["head", "attempts", "replicas", "events"]) parts[name] = h("section", { id: name });
   const file = h("pre", {});
   const curves = new Curves(row);
-  replace(main, jobHead(row, "overview"), parts.head, curves.element, parts.attempts, parts.replicas, parts.events, h("section", {}, h("details", { id: "file" }, h("summary", {}, t("file")), file)));
+  replace(main, jobHead(row, "overview"), parts.head, curves.element, parts.attempts, parts.replicas, parts.events, h("section", {}, h("details", { id: "file" }, h("summary", {}, t("file")), file), plan(row)));
   let said = "";
   let last = null;
 
@@ -43,6 +43,24 @@ export function jobPage(main, row) {
   };
   const stream = new Stream(`${jobPath(row)}/stream`, { message: show, problem }).start();
   return { close: () => { stream.close(); curves.close(); }, logs: jobLink(row, "/logs") };
+}
+
+// Built on the server when it is opened, because a large job has many objects.
+function plan(row) {
+  const note = h("p", { class: "muted" });
+  const text = h("pre", {});
+  const details = h("details", { id: "plan" }, h("summary", {}, t("plan")), note, text);
+  details.addEventListener("toggle", async () => {
+    if (!details.open) return;
+    try {
+      const answer = await get(`${jobPath(row)}/plan`);
+      text.textContent = answer.text;
+      note.textContent = answer.shown < answer.objects ? t("planPart", answer.shown, answer.objects) : "";
+    } catch (error) {
+      note.textContent = error.message;
+    }
+  });
+  return details;
 }
 
 function headline(detail, done) {

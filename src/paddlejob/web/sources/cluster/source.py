@@ -128,7 +128,8 @@ class ClusterSource:
         return await self._pods.read(self._open(), view)
 
     async def machine(self) -> MachineInfo:
-        return await self._machine.read(self._open(), self.target.access.server, self._namespace)
+        rows = (await self.refresh()).values()
+        return await self._machine.read(self._open(), self.target.access.server, self._namespace, rows)
 
     async def series(self, namespace: str, name: str) -> Series:
         view = await self.view(namespace, name)

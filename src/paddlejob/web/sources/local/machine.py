@@ -10,6 +10,7 @@ from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.reservations import held_by_jobs
 from paddlejob.local.machine.resources import GPU, Machine, this_machine
 from paddlejob.local.state.store import Store
+from paddlejob.web.sources.local.gpus import GpuMeter
 from paddlejob.web.views.machine import MachineInfo, Resource
 
 IDLE, IOWAIT = 3, 4
@@ -17,8 +18,9 @@ IDLE, IOWAIT = 3, 4
 
 
 class MachineMeter:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, gpus: GpuMeter) -> None:
         self._store = store
+        self._gpus = gpus
         self._machine: Machine | None = None
         self._last = (0.0, 0.0)
         self._cpus = 0.0
@@ -36,7 +38,8 @@ class MachineMeter:
             held = {job: float(one["asked"].get(name) or 0) for job, one in holders.items() if one["asked"].get(name)}
             capacity = float(machine.capacity(name) or 0)
             resources.append(Resource(name, capacity, sum(held.values()), used[name], held))
-        return MachineInfo("local", machine.name, machine.gpu_note, resources)
+        gpus = self._gpus.table(machine.gpus, holders)
+        return MachineInfo("local", machine.name, machine.gpu_note, resources, gpus)
 
     def _busy_cpus(self) -> float:
         """Since the last reading that is at least half a second old."""
