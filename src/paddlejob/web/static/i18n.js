@@ -76,8 +76,6 @@ const TEXTS = {
   ago: [(text) => `${text} ago`, (text) => `${text}前`],
   checkpoint: ["last checkpoint", "最近检查点"],
   runTime: ["run time", "运行时间"],
-  started: ["started", "开始"],
-  lasted: ["lasted", "持续"],
   running: ["running", "进行中"],
   suspend: ["Suspend", "暂停"],
   resume: ["Resume", "恢复"],
@@ -119,7 +117,6 @@ const TEXTS = {
   readOnly: ["read-only", "只读"],
   close: ["Close", "关闭"],
   back: ["All jobs", "所有作业"],
-  capacity: ["Capacity", "容量"],
   held: ["Reserved", "已预留"],
   used: ["In use", "使用中"],
   holders: ["Held by", "占用者"],
@@ -131,7 +128,6 @@ const TEXTS = {
   waitingJobs: ["Waiting PaddleJobs", "等待中的 PaddleJob"],
   keys: ["Keys: / filter or search, j and k move, Enter opens, l logs, Esc back", "快捷键：/ 搜索，j k 移动，Enter 打开，l 日志，Esc 返回"],
   notFound: ["There is no such page.", "没有这个页面。"],
-  gone: ["The job was deleted.", "作业已被删除。"],
   total: [(count) => `${count} ${count === 1 ? "job" : "jobs"}`, (count) => `${count} 个作业`],
 };
 
