@@ -120,13 +120,14 @@ function attemptRow(attempt, before, scale) {
   const when = attempt.start ? `${clock(attempt.start)} · ${attempt.end ? duration(attempt.end - attempt.start) : t("running")}` : "";
   const resized = before && before.workers !== attempt.workers && attempt.workers;
   const size = resized ? t("resized", before.workers, attempt.workers) : attempt.workers ? t("size", attempt.workers) : "";
+  const why = attempt.reason === "Running" ? "" : attempt.message;
   return h(
     "li",
     { "data-attempt": attempt.number },
     h("span", { class: "which" }, `${t("Attempt")} ${attempt.number}`, h("span", { class: resized ? "size changed" : "size muted" }, size)),
     h("span", { class: "muted num when" }, when),
     h("span", { class: "track" }, stripe),
-    h("span", { class: "reason" }, attempt.reason ? h("b", {}, attempt.reason) : null, attempt.message && attempt.message !== attempt.reason ? ` ${attempt.message}` : ""),
+    h("span", { class: "reason" }, why ? [attempt.reason ? h("b", {}, `${attempt.reason} `) : null, why] : null),
   );
 }
 

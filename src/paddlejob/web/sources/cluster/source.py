@@ -90,7 +90,10 @@ class ClusterSource:
                     return
 
     async def refresh(self) -> Mapping[Key, Row]:
-        return {(row.namespace, row.name): row for row in self._informer} if self._informer else {}
+        rows = {(row.namespace, row.name): row for row in self._informer} if self._informer else {}
+        for key in self._sparks.keys() - rows.keys():
+            del self._sparks[key]
+        return rows
 
     def _row(self, obj: Object) -> Row:
         """A job of another version than ours is shown as such."""
@@ -120,6 +123,7 @@ class ClusterSource:
                 return replace(seen[1], note=f"{error}; shown as last seen")
             except NoSuchJob:
                 self._views.pop(key, None)
+                self._locks.pop(key, None)
                 raise
             self._views[key] = (time.monotonic(), view)
             return view
