@@ -19,7 +19,6 @@ from paddlejob.web.static_files import StaticFiles
 from paddlejob.web.stream import Streams
 from paddlejob.web.views.detail import Detail, detail_of
 from paddlejob.web.views.machine import MachineInfo
-from paddlejob.web.views.plan import plan_of
 
 BODY_LIMIT = 64 * 1024
 USAGE_PAUSE = 2.0
@@ -93,6 +92,8 @@ class WebApp:
 
     async def plan(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
+        from paddlejob.web.views.plan import plan_of
+
         view = await source.view(namespace, name)
         return reply(request, await asyncio.to_thread(plan_of, source.name, view))
 

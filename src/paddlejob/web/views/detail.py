@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.output.formats import to_yaml
 from paddlejob.cli.output.next_step import next_step
 from paddlejob.cli.targets.target import EventView, JobView, PodView
 from paddlejob.plan.size import is_resizable
@@ -90,6 +89,8 @@ def job_file(document: dict[str, Any]) -> str:
 @functools.lru_cache(64)
 def _as_yaml(document: bytes) -> str:
     """A page asks for the same file twice a second, and YAML takes milliseconds."""
+    from paddlejob.cli.output.formats import to_yaml
+
     return to_yaml(orjson.loads(document))
 
 
