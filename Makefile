@@ -84,8 +84,9 @@ format: setup ## format the code with ruff
 generate: setup ## regenerate all generated files
 	@$(BIN)/python -m tools.generate
 
-picture: setup ## record the picture of the live view in the README
+picture: setup ## record the pictures in the documentation from real runs
 	@$(BIN)/python -m tools.picture
+	@$(BIN)/python -m tools.web_picture
 
 verify: setup ## fail if a generated file is out of date
 	@$(BIN)/python -m tools.generate --check
@@ -96,6 +97,7 @@ bench: setup ## measure performance as a ratio to a lower bound
 	@$(BIN)/python -m bench.data
 	@$(BIN)/python -m bench.parser
 	@$(BIN)/python -m bench.logs
+	@$(BIN)/python -m bench.web
 	@$(BIN)/python -m bench.goodput --kind kill --kind delete
 
 mutants: setup ## how many small defects the quick tests notice; 20 minutes; MUTANTS=n SEED=n PACKAGE=plan,engine

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Progress, Status
 from paddlejob.plan import PodPhase, times
+from paddlejob.plan.past_attempts import KEPT
 from paddlejob.plan.restarts.backoff import LONGEST_DELAY, SHORTEST_ATTEMPT
 from tests.support.builders import job
 from tests.support.examples import examples
@@ -182,6 +183,18 @@ def test_a_job_that_never_gets_further_ends_after_as_many_failures_as_allowed(
     status = lived(backend, [begun, *between, *again], limit).model.status
     assert (status.phase, status.reason) == (Phase.FAILED, "BackoffLimitExceeded")
     assert status.restarts == limit
+
+
+@both_backends
+@examples(80)
+@given(lives=attempts(crashes=True), prints=st.booleans())
+def test_every_attempt_that_ended_is_recorded_once_and_in_order(backend, lives, prints):
+    for status in lived(backend, lives, limit=99, prints=prints).seen:
+        past = status.pastAttempts
+        assert [one.attempt for one in past] == list(range(max(1, status.attempt - KEPT), status.attempt))
+        bounds = [bound for one in past for bound in (one.startTime, one.endTime)]
+        assert bounds == sorted(bounds), "attempts follow each other"
+        assert all(one.reason and one.failed for one in past)
 
 
 @examples(60)

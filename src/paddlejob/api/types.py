@@ -402,6 +402,16 @@ class Progress(Model):
         return f"epoch {self.highestEpoch}" if self.highestEpoch is not None else ""
 
 
+class PastAttempt(Model):
+    attempt: int = Field(description="The number of the attempt.")
+    startTime: str = Field("", description="When it began.")
+    endTime: str = Field("", description="When it ended.")
+    reason: str = Field("", description="Why it ended; machine-readable.")
+    message: str = Field("", description="The same for humans; the first line.")
+    failed: bool = Field(False, description="A failure or a disruption ended it, not a change that was asked for.")
+    workers: int = Field(0, description="How many workers it had.")
+
+
 class Status(Model):
     phase: Phase | None = Field(None, description="The phase of the job.")
     mode: Mode | None = Field(None, description="PS, Collective, Heter or Single.")
@@ -414,6 +424,9 @@ class Status(Model):
     startTime: str = Field("", description="When the job was started or resumed.")
     completionTime: str = Field("", description="When the job ended.")
     attempt: int = Field(0, description="The current attempt. Every restart of the job begins a new one.")
+    pastAttempts: tuple[PastAttempt, ...] = Field(
+        (), description="The last attempts before the current one, oldest first; at most ten."
+    )
     publishedAttempt: int = Field(0, description="The last attempt whose environment was published to its pods.")
     restarts: int = Field(0, description="Restarts after the program failed, in all.")
     disruptions: int = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role, RoleStatus, Status, deletes_pods
-from paddlejob.plan import indexes, progress
+from paddlejob.plan import indexes, past_attempts, progress
 from paddlejob.plan.conditions import conditions
 from paddlejob.plan.objects.metadata import worker_selector
 from paddlejob.plan.snapshot import Snapshot
@@ -23,6 +23,7 @@ def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: ob
             "conditions": conditions(after),
         }
     )
+    status = past_attempts.recorded(s.job.status, status, s.now)
     return progress.carried_on(s.job.status, status, s.now)
 
 

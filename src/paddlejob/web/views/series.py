@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from paddlejob.api.types import ProgressSpec
@@ -15,6 +15,7 @@ MOST_POINTS = 400
 KEPT_POINTS = 20_000
 """Of each metric in memory; beyond, every second point is dropped."""
 SPARK_POINTS = 24
+"""Of the small curve in the job list."""
 MOST_METRICS = 40
 
 
@@ -86,31 +87,24 @@ class Collector:
             found[name] = [_curve(attempt, self._points[name, attempt]) for attempt in attempts]
         return Series(found, self._reader.lines)
 
-    def spark(self) -> tuple[float, ...]:
-        """The loss of the newest attempts, in a few points."""
-        values = [
-            value for (name, _), points in sorted(self._points.items()) if name == "loss" for value in points.values
-        ]
-        step = max(1, math.ceil(len(values) / SPARK_POINTS))
-        return tuple(values[::-step][::-1])
-
 
 def _rank(name: str) -> int:
     return COMMON.index(name) if name in COMMON else len(COMMON)
 
 
 def _curve(attempt: int, points: _Points) -> Curve:
-    chosen = list(_thinned(points.values, MOST_POINTS))
+    chosen = thinned(points.values, MOST_POINTS)
     return Curve(attempt, [points.steps[one] for one in chosen], [points.values[one] for one in chosen])
 
 
-def _thinned(values: list[float], most: int) -> Iterator[int]:
+def thinned(values: list[float], most: int) -> list[int]:
     """Indexes of at most about `most` points: the lowest and the highest of each stretch, so that no spike is lost."""
     if len(values) <= most:
-        yield from range(len(values))
-        return
+        return list(range(len(values)))
     size = math.ceil(len(values) / (most // 2))
+    found = []
     for start in range(0, len(values), size):
         stretch = range(start, min(start + size, len(values)))
         low, high = min(stretch, key=values.__getitem__), max(stretch, key=values.__getitem__)
-        yield from sorted({low, high})
+        found += sorted({low, high})
+    return found

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
+import orjson
 
 from paddlejob.api.types import Phase
 from paddlejob.client.describe.next_step import next_step
 from paddlejob.client.targets.target import EventView, JobView, PodView
 from paddlejob.plan.size import is_resizable
-from paddlejob.web.commands import Command, commands
-from paddlejob.web.rows import Row, moment, row_of
-from paddlejob.web.timeline import Attempt, timeline
-from paddlejob.web.usage import Usage
+from paddlejob.web.views.attempts import Attempt, attempts_of
+from paddlejob.web.views.commands import Command, commands
+from paddlejob.web.views.machine import Usage
+from paddlejob.web.views.row import Row, moment, row_of
 
 EVENTS = 200
 HIDDEN = ("managedFields",)
@@ -69,7 +70,7 @@ def detail_of(target: str, view: JobView, usage: dict[str, Usage], read_only: bo
         last_output=moment(progress.lastOutputTime) if progress else None,
         replicas=[_replica(pod, usage.get(pod.name)) for pod in view.pods],
         events=view.events[-EVENTS:],
-        attempts=timeline(view),
+        attempts=attempts_of(view),
         commands=commands(
             view, resizable=is_resizable(view.job) or status.phase is Phase.SUSPENDED, read_only=read_only
         ),
@@ -81,9 +82,16 @@ def detail_of(target: str, view: JobView, usage: dict[str, Usage], read_only: bo
 def job_file(document: dict[str, Any]) -> str:
     """The job without its status, as YAML."""
     metadata = {key: value for key, value in document.get("metadata", {}).items() if key not in HIDDEN}
-    shown = {**document, "metadata": metadata}
-    shown.pop("status", None)
-    return yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
+    shown = {key: value for key, value in document.items() if key != "status"} | {"metadata": metadata}
+    return _as_yaml(orjson.dumps(shown))
+
+
+@functools.lru_cache(64)
+def _as_yaml(document: bytes) -> str:
+    """A page asks for the same file twice a second, and YAML takes milliseconds."""
+    from paddlejob.client.describe.formats import to_yaml
+
+    return to_yaml(orjson.loads(document))
 
 
 def _replica(pod: PodView, usage: Usage | None) -> Replica:

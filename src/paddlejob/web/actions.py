@@ -1,4 +1,4 @@
-"""What can be done with a job from its page. Each action is a command of `pdj`, and is shown as such."""
+"""Runs the command of an action in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,36 +6,13 @@ import asyncio
 import os
 import shlex
 import sys
-from dataclasses import dataclass
 
 from paddlejob.client.targets.target import JobView
 from paddlejob.errors import BadInput, NotPossible
 
 TIMEOUT = 150.0
 PDJ = [sys.executable, "-m", "paddlejob"]
-VERBS = ("suspend", "resume", "scale", "delete")
-
-
-@dataclass(frozen=True)
-class Command:
-    action: str
-    text: str
-    """The command as a user would type it; WORKERS stands for a number that the page asks for."""
-
-
-def commands(view: JobView, *, resizable: bool, read_only: bool) -> list[Command]:
-    """The actions that make sense now."""
-    if read_only or view.phase == "Deleting":
-        return []
-    job, status = f"{shlex.quote(view.job.name)}{view.flags}", view.job.status
-    found = []
-    if not status.finished and not view.damaged:
-        stopped = view.phase in ("Suspended", "Interrupted")
-        verb = "resume" if stopped else "suspend"
-        found.append(Command(verb, f"pdj {verb} {job}"))
-        if resizable:
-            found.append(Command("scale", f"pdj scale {shlex.quote(view.job.name)} WORKERS{view.flags}"))
-    return [*found, Command("delete", f"pdj delete {job}")]
+VERBS = ("suspend", "resume", "scale", "rerun", "delete")
 
 
 def arguments(view: JobView, action: str, workers: int | None) -> list[str]:

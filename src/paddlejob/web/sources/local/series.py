@@ -11,7 +11,7 @@ from paddlejob.client.targets.first_worker_file import log_files, new_lines
 from paddlejob.local.state.files import DamagedFile
 from paddlejob.local.state.logs import is_over
 from paddlejob.local.state.store import JobFolder
-from paddlejob.web.series import Collector, Series
+from paddlejob.web.views.series import Collector, Series
 
 KEPT = 60
 """Jobs whose points stay in memory."""

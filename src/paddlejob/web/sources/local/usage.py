@@ -5,23 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from paddlejob.web.views.machine import Usage
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 UTIME, STIME, RSS = 11, 12, 21
 """Fields of /proc/PID/stat after the name of the program, which may contain spaces."""
-
-
-@dataclass(frozen=True)
-class Usage:
-    cpu: float | None = None
-    """CPUs in use; None until two readings are known."""
-    memory: int | None = None
-    """Bytes."""
-    gpu: float | None = None
-    """Percent of its GPUs, where the driver tells."""
 
 
 class ProcessMeter:

@@ -13,21 +13,20 @@ from paddlejob import contract
 from paddlejob.client.targets.cluster import ClusterTarget
 from paddlejob.client.targets.target import JobView
 from paddlejob.client.targets.view import job_view
-from paddlejob.errors import BadInput, Forbidden, KubeError, NotPossible, Overloaded, PaddleJobError, Unreachable
+from paddlejob.errors import Forbidden, KubeError, NoSuchJob, NotPossible, Overloaded, PaddleJobError, Unreachable
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import Object
 from paddlejob.objects.resources import PADDLEJOBS
-from paddlejob.web.cluster.machine import ClusterMeter
-from paddlejob.web.cluster.pod_logs import PodLogs
-from paddlejob.web.cluster.series import SeriesTasks
-from paddlejob.web.cluster.usage import PodMeter
 from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece
-from paddlejob.web.machine import MachineInfo
-from paddlejob.web.rows import Key, Row, row_of
-from paddlejob.web.series import SPARK_POINTS, Series
-from paddlejob.web.source import Description
-from paddlejob.web.usage import Usage
+from paddlejob.web.sources.cluster.machine import ClusterMeter
+from paddlejob.web.sources.cluster.pod_logs import PodLogs
+from paddlejob.web.sources.cluster.series import SeriesTasks
+from paddlejob.web.sources.cluster.usage import PodMeter
+from paddlejob.web.sources.source import Description
+from paddlejob.web.views.machine import MachineInfo, Usage
+from paddlejob.web.views.row import Key, Row, row_of
+from paddlejob.web.views.series import SPARK_POINTS, Series
 
 VIEW_SECONDS = 0.7
 """A view is shared by all pages that ask for it within this time."""
@@ -91,7 +90,10 @@ class ClusterSource:
                     return
 
     async def refresh(self) -> Mapping[Key, Row]:
-        return {(row.namespace, row.name): row for row in self._informer} if self._informer else {}
+        rows = {(row.namespace, row.name): row for row in self._informer} if self._informer else {}
+        for key in self._sparks.keys() - rows.keys():
+            del self._sparks[key]
+        return rows
 
     def _row(self, obj: Object) -> Row:
         """A job of another version than ours is shown as such."""
@@ -119,8 +121,9 @@ class ClusterSource:
                 if seen is None:
                     raise
                 return replace(seen[1], note=f"{error}; shown as last seen")
-            except BadInput:
+            except NoSuchJob:
                 self._views.pop(key, None)
+                self._locks.pop(key, None)
                 raise
             self._views[key] = (time.monotonic(), view)
             return view
@@ -129,7 +132,8 @@ class ClusterSource:
         return await self._pods.read(self._open(), view)
 
     async def machine(self) -> MachineInfo:
-        return await self._machine.read(self._open(), self.target.access.server, self._namespace)
+        rows = (await self.refresh()).values()
+        return await self._machine.read(self._open(), self.target.access.server, self._namespace, rows)
 
     async def series(self, namespace: str, name: str) -> Series:
         view = await self.view(namespace, name)
@@ -148,9 +152,9 @@ class ClusterSource:
         return self._logs.download(self._open(namespace, name), namespace, name, query)
 
     def _open(self, namespace: str = "default", name: str = "x") -> Client:
-        """The connection; raises BadInput for a name that no object can have, which would change the URL."""
+        """The connection; raises NoSuchJob for a name that no object can have, which would change the URL."""
         if not re.fullmatch(contract.DNS_LABEL, namespace) or not NAME.fullmatch(name):
-            raise BadInput(f"job {name!r} not found in namespace {namespace!r}")
+            raise NoSuchJob(f"job {name!r} not found in namespace {namespace!r}")
         if self._client is None:
             raise NotPossible(f"{self.target.access.server}: {self._error}")
         return self._client

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from paddlejob.client.targets.target import JobView
-from paddlejob.web.rows import Key, Row
+from paddlejob.web.views.row import Key, Row
 
 if TYPE_CHECKING:
     from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece
-    from paddlejob.web.machine import MachineInfo
-    from paddlejob.web.series import Series
-    from paddlejob.web.usage import Usage
+    from paddlejob.web.views.machine import MachineInfo, Usage
+    from paddlejob.web.views.series import Series
 
 
 @dataclass(frozen=True)

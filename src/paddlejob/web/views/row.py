@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.client.targets.target import JobView
 from paddlejob.plan import times
+from paddlejob.plan.objects.pod_group import is_gang
 
 MESSAGE_LIMIT = 300
+KUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 Key = tuple[str, str]
 
 
@@ -33,7 +35,9 @@ class Row:
     started: float | None = None
     ended: float | None = None
     spark: tuple[float, ...] = ()
-    """The last values of the loss."""
+    """Values of the loss from the beginning to now."""
+    queue: str = ""
+    """Of the scheduler: volcano/QUEUE or kueue/NAMESPACE/QUEUE."""
 
 
 def row_of(target: str, view: JobView, spark: tuple[float, ...] = ()) -> Row:
@@ -58,7 +62,17 @@ def row_of(target: str, view: JobView, spark: tuple[float, ...] = ()) -> Row:
         started=moment(status.startTime),
         ended=moment(status.completionTime),
         spark=spark,
+        queue=queue_of(job),
     )
+
+
+def queue_of(job: PaddleJob) -> str:
+    if name := job.metadata.labels.get(KUEUE_LABEL):
+        return f"kueue/{job.namespace}/{name}"
+    if not job.spec.roles or not is_gang(job):
+        return ""
+    policy = job.spec.schedulingPolicy
+    return f"volcano/{(policy and policy.queue) or 'default'}"
 
 
 def fraction_of(job: PaddleJob) -> float | None:

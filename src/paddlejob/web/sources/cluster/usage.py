@@ -10,7 +10,7 @@ from paddlejob.errors import KubeError
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import Object, Resource
 from paddlejob.local.machine.resources import parse_quantity
-from paddlejob.web.usage import Usage
+from paddlejob.web.views.machine import Usage
 
 POD_METRICS = Resource("metrics.k8s.io", "v1beta1", "pods")
 RETRY_SECONDS = 60.0

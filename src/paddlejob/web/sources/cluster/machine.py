@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from paddlejob import contract
 from paddlejob.errors import KubeError
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import NODES, PODS, Object
-from paddlejob.kube.resource import Resource as Kind
 from paddlejob.local.machine.resources import of_pod, parse_quantity
-from paddlejob.web.machine import MachineInfo, Node, Queue, Resource
+from paddlejob.web.sources.cluster.queues import read_queues
+from paddlejob.web.views.machine import MachineInfo, Node, Queue, Resource
+from paddlejob.web.views.row import Row
 
 PAUSE = 10.0
 """All pods of a cluster are a long list, and change slowly."""
 SHOWN = ("cpu", "memory")
-QUEUES = {
-    "Volcano": Kind("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False),
-    "Kueue": Kind("kueue.x-k8s.io", "v1beta1", "clusterqueues", namespaced=False),
-}
-COUNTS = ("pending", "running", "inqueue", "pendingWorkloads", "admittedWorkloads", "reservingWorkloads")
 ACTIVE = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -29,7 +26,7 @@ class ClusterMeter:
         self._read_at = -PAUSE
         self._last = MachineInfo("cluster", "")
 
-    async def read(self, client: Client, title: str, namespace: str) -> MachineInfo:
+    async def read(self, client: Client, title: str, namespace: str, rows: Iterable[Row]) -> MachineInfo:
         """Users who may not list nodes see what is requested in their namespace, and a note."""
         if time.monotonic() - self._read_at < PAUSE:
             return self._last
@@ -40,7 +37,7 @@ class ClusterMeter:
         except KubeError as error:
             nodes, note = [], str(error)
             pods = await client.list(PODS, namespace, field_selector=ACTIVE) if namespace else []
-        queues = [queue for kind in QUEUES for queue in await _queues(client, kind)]
+        queues = await read_queues(client, namespace, rows)
         self._last = _info(title, note, nodes, pods, queues)
         self._read_at = time.monotonic()
         return self._last
@@ -69,7 +66,7 @@ def _info(title: str, note: str, nodes: list[Object], pods: list[Object], queues
         )
         for name in names
     ]
-    return MachineInfo("cluster", title, note, resources, found, queues)
+    return MachineInfo("cluster", title, note, resources, nodes=found, queues=queues)
 
 
 def _capacity(node: Object) -> dict[str, float]:
@@ -90,18 +87,3 @@ def _state(node: Object) -> str:
     conditions = (node.get("status") or {}).get("conditions") or []
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     return ("Ready" if ready else "NotReady") + (", cordoned" if node["spec"].get("unschedulable") else "")
-
-
-async def _queues(client: Client, kind: str) -> list[Queue]:
-    """Empty where the scheduler is not installed, or the user may not look."""
-    try:
-        found = await client.list(QUEUES[kind])
-    except KubeError:
-        return []
-    return [Queue(kind, str(one["metadata"]["name"]), _counts(one.get("status") or {})) for one in found]
-
-
-def _counts(status: Object) -> str:
-    return ", ".join(
-        f"{status[name]} {name.removesuffix('Workloads')}" for name in COUNTS if status.get(name) is not None
-    )

@@ -4,55 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.reservations import held_by_jobs
 from paddlejob.local.machine.resources import GPU, Machine, this_machine
 from paddlejob.local.state.store import Store
+from paddlejob.web.sources.local.gpus import GpuMeter
+from paddlejob.web.views.machine import MachineInfo, Resource
 
 IDLE, IOWAIT = 3, 4
 """Fields of the first line of /proc/stat in which no CPU works."""
 
 
-@dataclass(frozen=True)
-class Resource:
-    name: str
-    capacity: float
-    held: float
-    used: float | None
-    holders: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Node:
-    name: str
-    state: str
-    capacity: dict[str, float]
-    held: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Queue:
-    kind: str
-    name: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class MachineInfo:
-    name: str
-    title: str
-    note: str = ""
-    resources: list[Resource] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    queues: list[Queue] = field(default_factory=list)
-
-
 class MachineMeter:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, gpus: GpuMeter) -> None:
         self._store = store
+        self._gpus = gpus
         self._machine: Machine | None = None
         self._last = (0.0, 0.0)
         self._cpus = 0.0
@@ -70,7 +38,8 @@ class MachineMeter:
             held = {job: float(one["asked"].get(name) or 0) for job, one in holders.items() if one["asked"].get(name)}
             capacity = float(machine.capacity(name) or 0)
             resources.append(Resource(name, capacity, sum(held.values()), used[name], held))
-        return MachineInfo("local", machine.name, machine.gpu_note, resources)
+        gpus = self._gpus.table(machine.gpus, holders)
+        return MachineInfo("local", machine.name, machine.gpu_note, resources, gpus)
 
     def _busy_cpus(self) -> float:
         """Since the last reading that is at least half a second old."""

@@ -16,15 +16,15 @@ from paddlejob.client.targets.logs import follow_logs, has_started, pods_of, sel
 from paddlejob.client.targets.target import LogChoice
 from paddlejob.kube.client import Client
 from paddlejob.objects.resources import PADDLEJOBS, attempt_of
-from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece, decode
-from paddlejob.web.logs.search import Searched, search
+from paddlejob.web.logs.lines import LogQuery, LogRef, Match, Matches, Piece, decode
+from paddlejob.web.logs.search import MOST_MATCHES, Searched, compile_query, search
 
 FIRST_LINES = 1500
 """Of each replica, when a page opens a log."""
 QUEUE_LINES = 5000
 PAUSE = 0.3
-SEARCH_LIMIT = 256 << 20
-"""Bytes that a search may read; a kubelet keeps 10 MiB of a container unless it is configured otherwise."""
+SEARCH_LIMIT = 64 << 20
+"""Bytes of one pod that a search reads; a kubelet keeps 10 MiB of a container unless it is configured otherwise."""
 PREFIX = re.compile(rb"\[((?:ps|worker|heter)-[0-9]+)\] ")
 Object = dict[str, Any]
 
@@ -45,17 +45,19 @@ class PodLogs:
                 yield pieces_of(batch, query.replica)
 
     async def search(self, client: Client, namespace: str, name: str, query: LogQuery, pattern: str) -> Matches:
-        read, logs = 0, []
+        """One pod after the other, so that only the log of one is in memory."""
+        found: list[Match] = []
+        complete, searched = True, 0
+        compile_query(pattern)
         for pod in await self._chosen(client, namespace, name, query):
-            lines = []
-            async with aclosing(pod_log.read(client, pod, LogChoice())) as found:  # type: ignore[type-var]
-                async for line in found:
-                    lines.append(line)
-                    read += len(line)
-                    if read > SEARCH_LIMIT:
-                        break
-            logs.append(Searched(replica_of(pod), attempt_of(pod), [b"\n".join(lines)]))
-        return await asyncio.to_thread(search, logs, pattern)
+            content, whole = await _content(client, pod)
+            matches = await asyncio.to_thread(search, [Searched(replica_of(pod), attempt_of(pod), [content])], pattern)
+            found += matches.found
+            searched += matches.searched
+            complete = complete and whole and matches.complete
+            if len(found) > MOST_MATCHES:
+                return Matches(found[:MOST_MATCHES], complete=False, searched=searched)
+        return Matches(found, complete, searched)
 
     async def download(self, client: Client, namespace: str, name: str, query: LogQuery) -> AsyncIterator[bytes]:
         pods = await self._chosen(client, namespace, name, query)
@@ -72,6 +74,18 @@ class PodLogs:
     async def _started(self, client: Client, namespace: str, name: str) -> list[Object]:
         job = await client.get(PADDLEJOBS, name, namespace)
         return [pod for pod in await pods_of(client, job) if has_started(pod, LogChoice())]
+
+
+async def _content(client: Client, pod: Object) -> tuple[bytes, bool]:
+    """The log of a pod, and whether that is all of it."""
+    lines, size = [], 0
+    async with aclosing(pod_log.read(client, pod, LogChoice())) as found:  # type: ignore[type-var]
+        async for line in found:
+            lines.append(line)
+            size += len(line)
+            if size > SEARCH_LIMIT:
+                return b"\n".join(lines), False
+    return b"\n".join(lines), True
 
 
 def replica_of(pod: Object) -> str:

@@ -13,7 +13,7 @@ from paddlejob.client.targets.logs import INACTIVE
 from paddlejob.client.targets.target import JobView, LogLine
 from paddlejob.errors import PaddleJobError
 from paddlejob.kube.client import Client
-from paddlejob.web.series import Collector, Series
+from paddlejob.web.views.series import Collector, Series
 
 KEPT = 20
 FIRST_SECONDS = 1.0
