@@ -20,6 +20,12 @@ def is_queued(job: PaddleJob, world: World) -> bool:
     return world.queueing is not None and bool(queue_of(job))
 
 
+def entered_queue(job: PaddleJob, world: World) -> str:
+    """The queue that the job waits in or was admitted by; empty if it was started without one."""
+    has_workload = world.queueing is not None and world.queueing.workload is not None
+    return queue_of(job) if has_workload or job.status.queue or is_held(job, world) else ""
+
+
 def is_held(job: PaddleJob, world: World) -> bool:
     """Whether the job may not run now.
 
@@ -28,9 +34,10 @@ def is_held(job: PaddleJob, world: World) -> bool:
     """
     if world.queueing is None or not queue_of(job) or job.status.finished:
         return False
-    if world.pods and not (job.status.queue and world.queueing.version):
-        return False
     workload = world.queueing.workload
+    entered = bool(job.status.queue) or workload is not None
+    if world.pods and not (entered and world.queueing.version):
+        return False
     return workload is None or not (workload.may_run and describes(workload, job) and _suffices(workload, job, world))
 
 

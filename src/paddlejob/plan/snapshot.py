@@ -172,7 +172,7 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
     begins = unbegun or status.phase is Phase.SUSPENDED
     held = quota.is_held(job, world)
     if not status.finished:
-        status = status.model_copy(update={"queue": quota.queue_of(job) if held or status.queue else ""})
+        status = status.model_copy(update={"queue": quota.entered_queue(job, world)})
     if begins and not job.spec.suspend and not held:
         status = status.model_copy(
             update={
