@@ -48,6 +48,13 @@ LABEL_POD_SET = f"{KUEUE_GROUP}/podset"
 ANNOTATION_WORKLOAD = f"{KUEUE_GROUP}/workload"
 TOPOLOGY_GATE = f"{KUEUE_GROUP}/topology"
 """On a pod whose node Kueue chooses: the name of its Workload, and the scheduling gate that Kueue removes."""
+TOPOLOGY_REQUESTS = {
+    "required": f"{KUEUE_GROUP}/podset-required-topology",
+    "preferred": f"{KUEUE_GROUP}/podset-preferred-topology",
+}
+"""On a template: the node label of a topology within one domain of which its pods must, or should, be."""
+TOPOLOGY_UNCONSTRAINED = f"{KUEUE_GROUP}/podset-unconstrained-topology"
+"""On a pod whose node Kueue chooses although its template does not ask for that."""
 
 MANAGER = f"{GROUP}/operator"
 """The value of spec.managedBy that stands for this operator."""

@@ -95,6 +95,30 @@ async def test_an_admitted_job_runs_on_the_nodes_of_its_flavor():
     assert model.workload.is_true("PodsReady")
 
 
+@pytest.mark.parametrize("kind", ["required", "preferred"])
+async def test_a_topology_that_the_template_asks_for_is_requested_of_kueue(kind: str):
+    annotations = {f"kueue.x-k8s.io/podset-{kind}-topology": "rack"}
+    spec = {"containers": [{"name": "paddle", "image": "i"}]}
+    model = KueueModel(queued_job(worker_={"template": {"metadata": {"annotations": annotations}, "spec": spec}}))
+    await model.step()
+    (pod_set,) = model.raw["spec"]["podSets"]
+    assert pod_set["topologyRequest"] == {kind: "rack", "podIndexLabel": "batch.paddlepaddle.org/index"}
+
+
+async def test_pods_whose_nodes_kueue_chooses_wait_for_it():
+    model = KueueModel(queued_job())
+    await model.step()
+    model.tick()
+    for one in model.raw["status"]["admission"]["podSetAssignments"]:
+        one["topologyAssignment"] = {"levels": ["rack"], "slices": []}
+    await model.step()
+    pod = model.manifests["mnist-worker-1"]
+    assert pod["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/topology"}]
+    assert pod["metadata"]["annotations"]["kueue.x-k8s.io/podset-unconstrained-topology"] == "true"
+    assert pod["metadata"]["annotations"]["kueue.x-k8s.io/workload"] == "paddlejob-mnist-uid-o"
+    assert pod["metadata"]["labels"]["kueue.x-k8s.io/podset"] == "worker"
+
+
 async def test_a_preempted_job_stops_gives_its_quota_back_and_continues_later():
     model = await settled()
     model.quota = 0

@@ -100,6 +100,8 @@ def add_update(pod: Manifest, update: PodUpdate) -> Manifest:
         given = spec.get("tolerations") or []
         spec["tolerations"] = [*given, *(dict(one) for one in update.tolerations if one not in given)]
     if update.scheduling_gates:
+        if not about["annotations"].keys() & set(contract.TOPOLOGY_REQUESTS.values()):
+            about["annotations"][contract.TOPOLOGY_UNCONSTRAINED] = "true"
         gates = [{"name": name} for name in update.scheduling_gates]
         spec["schedulingGates"] = [*(spec.get("schedulingGates") or []), *gates]
     return pod

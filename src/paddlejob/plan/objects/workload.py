@@ -33,7 +33,19 @@ def _pod_set(job: PaddleJob, role: Role) -> Manifest:
     given = spec.template.get("metadata") or {}
     about = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
     made = {"name": role.value, "count": spec.replicas, "template": {"metadata": about, "spec": spec.template["spec"]}}
-    return made | ({"minCount": fewest} if role is Role.WORKER and fewest is not None else {})
+    topology = _topology(given.get("annotations") or {})
+    return (
+        made
+        | ({"topologyRequest": topology} if topology else {})
+        | ({"minCount": fewest} if role is Role.WORKER and fewest is not None else {})
+    )
+
+
+def _topology(annotations: Manifest) -> Manifest:
+    """The domain that the template asks for; neighbours in rank become neighbours in it."""
+    known = contract.TOPOLOGY_REQUESTS.items()
+    found = {kind: annotations[annotation] for kind, annotation in known if annotation in annotations}
+    return found | {"podIndexLabel": contract.LABEL_INDEX} if found else {}
 
 
 def _priority(version: str, priority: Priority | None) -> Manifest:
