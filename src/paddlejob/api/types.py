@@ -463,6 +463,7 @@ class Status(Model):
         "", description="When the number of workers of an elastic job last changed by itself, or growing was given up."
     )
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
+    queue: str = Field("", description="The queue of Kueue in which the job waits for quota, or whose quota it uses.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")
     templateDigest: str = Field(
         "", description="A digest of the templates at observedGeneration, to tell whether a later change concerns them."

@@ -8,6 +8,7 @@ from paddlejob.kube.resource import Object, Resource
 PADDLEJOBS = Resource(contract.GROUP, contract.VERSION, contract.PLURAL, kind=contract.KIND)
 _VOLCANO_GROUP, _VOLCANO_VERSION = contract.VOLCANO_API.split("/")
 POD_GROUPS = Resource(_VOLCANO_GROUP, _VOLCANO_VERSION, "podgroups", kind="PodGroup")
+WORKLOADS = Resource(contract.KUEUE_GROUP, contract.KUEUE_VERSIONS[0], "workloads", kind="Workload")
 
 
 def is_paddlejob(reference: Object) -> bool:

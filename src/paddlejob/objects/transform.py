@@ -41,7 +41,7 @@ class Owned(Generic[T]):
     value: T
 
 
-def _owned(obj: Object, value: T) -> Owned[T]:
+def owned(obj: Object, value: T) -> Owned[T]:
     return Owned(obj["metadata"]["namespace"], job_of(obj), owner_of(obj), value)
 
 
@@ -84,12 +84,12 @@ def _unreadable(error: ValidationError) -> str:
 
 def environment(obj: Object) -> Owned[tuple[int, str]]:
     """The attempt and the uid of an environment's ConfigMap."""
-    return _owned(obj, (attempt_of(obj), obj["metadata"]["uid"]))
+    return owned(obj, (attempt_of(obj), obj["metadata"]["uid"]))
 
 
 def service(obj: Object) -> Owned[tuple[str, str]]:
     """The name and the uid of a Service."""
-    return _owned(obj, (obj["metadata"]["name"], obj["metadata"]["uid"]))
+    return owned(obj, (obj["metadata"]["name"], obj["metadata"]["uid"]))
 
 
 def is_of_another_workload(obj: Object) -> bool:
@@ -109,7 +109,7 @@ def pod_group(obj: Object) -> Owned[PodGroup]:
         message=unschedulable[-1].get("message", "") if unschedulable else "",
         members=(obj.get("spec") or {}).get("minMember"),
     )
-    return _owned(obj, group)
+    return owned(obj, group)
 
 
 def pod(obj: Object) -> Owned[Pod | None]:
@@ -118,8 +118,8 @@ def pod(obj: Object) -> Owned[Pod | None]:
     try:
         role, index = Role(labels[contract.LABEL_ROLE]), int(labels[contract.LABEL_INDEX])
     except (KeyError, ValueError):
-        return _owned(obj, _unlabelled(obj))
-    return _owned(obj, _pod(obj, role, index))
+        return owned(obj, _unlabelled(obj))
+    return owned(obj, _pod(obj, role, index))
 
 
 def _unlabelled(obj: Object) -> Pod | None:

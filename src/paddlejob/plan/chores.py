@@ -11,6 +11,7 @@ from paddlejob.plan.actions import Action, Delete, DropFinalizer, Kind, Plan, Re
 from paddlejob.plan.diagnosis import overdue
 from paddlejob.plan.policies.deadline import deadline
 from paddlejob.plan.policies.elastic.shrink import shrinks_at
+from paddlejob.plan.policies.queue.upkeep import keep_workload
 from paddlejob.plan.policies.startup.missing_pods import missing_services, services
 from paddlejob.plan.snapshot import Snapshot
 
@@ -25,6 +26,7 @@ def with_chores(s: Snapshot, decided: Plan) -> Plan:
         *_force_overdue(s),
         *_remove_leftovers(s, decided),
         *_restore_services(s, decided),
+        *keep_workload(s, decided),
         *drop_old_finalizer(s.job),
         *_record_reason(s, decided),
     ]

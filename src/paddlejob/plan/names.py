@@ -41,6 +41,11 @@ def environment_prefix(job: str) -> str:
     return f"{job}-env-"
 
 
+def workload(job: PaddleJob) -> str:
+    """Of the job's Workload. Kueue also uses it as the value of a label, which has at most 63 characters."""
+    return f"paddlejob-{job.name[:47]}-{job.metadata.uid[:5]}"
+
+
 def pod_group(job: PaddleJob) -> str:
     """Of the group that the operator creates; a group of the user's has the name of the job."""
     return f"{job.name}-{job.metadata.uid[:5]}"

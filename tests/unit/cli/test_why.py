@@ -154,3 +154,26 @@ def _labels(index: int) -> dict[str, str]:
     from paddlejob import contract
 
     return {contract.LABEL_ROLE: "worker", contract.LABEL_INDEX: str(index)}
+
+
+def quota(status: str) -> dict[str, Any]:
+    return {"conditions": [{"type": "QuotaReserved", "status": status}], "queue": "research"}
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Suspended"])
+def test_a_job_that_waits_for_quota_names_its_queue(phase: str) -> None:
+    message = "waiting for quota in queue research: insufficient unused quota for cpu"
+    text = str(explain(view(phase, reason="WaitingForQuota", message=message, **quota("False"))))
+    assert "insufficient unused quota for cpu" in text
+    assert text.splitlines()[-1].startswith("Next: wait until its queue has quota; `kubectl get localqueue research`")
+
+
+def test_a_job_that_waits_in_vain_names_the_remedy_instead() -> None:
+    message = "queue research cannot admit the job; correct the queue or its name: LocalQueue research doesn't exist"
+    text = str(explain(view("Pending", reason="Inadmissible", message=message, **quota("False"))))
+    assert text.splitlines()[-1].startswith("Next: do what is described above")
+
+
+def test_a_job_that_has_quota_is_explained_as_any_other() -> None:
+    text = str(explain(view("Running", reason="Running", message="all pods are running", **quota("True"))))
+    assert text.splitlines()[-1] == "Next: follow its output with `pdj logs -f mnist --cluster -n team`."

@@ -22,7 +22,8 @@ def commands(view: JobView, *, resizable: bool, read_only: bool) -> list[Command
     job, status = f"{shlex.quote(view.job.name)}{view.flags}", view.job.status
     found = []
     if not status.finished and not view.damaged:
-        stopped = view.phase in ("Suspended", "Interrupted")
+        # A job that lost its quota is suspended too, but not by its user.
+        stopped = view.phase == "Interrupted" or (view.phase == "Suspended" and view.job.spec.suspend)
         verb = "resume" if stopped else "suspend"
         found.append(Command(verb, f"pdj {verb} {job}"))
         if resizable:

@@ -71,6 +71,7 @@ def create_pods(s: Snapshot, slots: list[Slot], attempt: int) -> list[Action]:
                 group=group.name if group else "",
                 replacement=replaced.get((role, index), 0),
                 peers=peers,
+                update=s.world.queueing.update_of(role) if s.world.queueing and s.status.queue else None,
             ),
         )
         for role, index in slots

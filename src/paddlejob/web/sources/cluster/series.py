@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from paddlejob.client.targets.first_worker_pod import read_first_worker
-from paddlejob.client.targets.logs import INACTIVE
+from paddlejob.client.targets.logs import is_inactive
 from paddlejob.client.targets.target import JobView, LogLine
 from paddlejob.errors import PaddleJobError
 from paddlejob.kube.client import Client
@@ -36,7 +36,7 @@ class SeriesTasks:
     async def read(self, client: Client, view: JobView) -> Series:
         key, uid = (view.job.namespace, view.job.name), view.job.metadata.uid
         reading = self._readings.get(key)
-        active = view.job.status.phase not in INACTIVE
+        active = not is_inactive(view.job)
         if reading is None or reading.uid != uid or (active and reading.task.done()):
             self._forget(key)
             collector = Collector(view.job.spec.progress)
