@@ -1,10 +1,11 @@
-"""Faults of nodes and of the control plane. Each is undone after a few seconds."""
+"""Faults of nodes and of what runs on them. Each is undone after a few seconds."""
 
 from __future__ import annotations
 
 import time
 
-from tools.chaos.faults import DISRUPTION, Fault, Hit
+from tools.chaos.faults.hit import Fault, Hit
+from tools.chaos.ledger import DISRUPTION
 from tools.chaos.stage import Stage
 
 LONG_ENOUGH = 15
@@ -65,23 +66,6 @@ def _service_killed(stage: Stage, name: str) -> Hit | None:
     return Hit(f"on {node.name}")
 
 
-def etcd_paused(stage: Stage) -> Hit | None:
-    seconds = stage.random.choice([2, 8])
-    stage.cluster.plane.pause_etcd()
-    time.sleep(seconds)
-    stage.cluster.plane.resume_etcd()
-    return Hit(f"for {seconds} s")
-
-
-def api_server_killed(stage: Stage) -> Hit | None:
-    seconds = stage.random.choice([0, 6])
-    stage.cluster.plane.kill_apiserver()
-    time.sleep(seconds)
-    stage.cluster.plane.start_apiserver()
-    return Hit(f"down for {seconds} s and its start")
-
-
 OF_NODES: tuple[Fault, ...] = (
-    node_killed, node_cut, node_drained, node_tainted, kubelet_killed, containerd_killed, etcd_paused,
-    api_server_killed,
+    node_killed, node_cut, node_drained, node_tainted, kubelet_killed, containerd_killed,
 )  # fmt: skip

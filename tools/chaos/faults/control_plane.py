@@ -1,0 +1,44 @@
+"""Faults of the control plane. Each is undone after a few seconds."""
+
+from __future__ import annotations
+
+import time
+
+from tools.chaos.faults.hit import Fault, Hit
+from tools.chaos.stage import Stage
+
+
+def etcd_paused(stage: Stage) -> Hit | None:
+    seconds = stage.random.choice([2, 8])
+    stage.cluster.plane.pause_etcd()
+    time.sleep(seconds)
+    stage.cluster.plane.resume_etcd()
+    return Hit(f"for {seconds} s")
+
+
+def api_server_killed(stage: Stage) -> Hit | None:
+    seconds = stage.random.choice([0, 6])
+    stage.cluster.plane.kill_apiserver()
+    time.sleep(seconds)
+    stage.cluster.plane.start_apiserver()
+    return Hit(f"down for {seconds} s and its start")
+
+
+def scheduler_killed(stage: Stage) -> Hit | None:
+    return _restarted(stage, "kube-scheduler")
+
+
+def controllers_killed(stage: Stage) -> Hit | None:
+    return _restarted(stage, "kube-controller-manager")
+
+
+def _restarted(stage: Stage, name: str) -> Hit:
+    seconds = stage.random.choice([0, 6])
+    process = stage.cluster.plane.processes[name]
+    process.kill()
+    time.sleep(seconds)
+    process.start()
+    return Hit(f"down for {seconds} s")
+
+
+OF_THE_CONTROL_PLANE: tuple[Fault, ...] = (etcd_paused, api_server_killed, scheduler_killed, controllers_killed)
