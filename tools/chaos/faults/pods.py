@@ -8,15 +8,16 @@ import time
 
 from paddlejob import contract
 from tools.chaos.faults.hit import Fault, Hit, gone
+from tools.chaos.jobs import Object
 from tools.chaos.ledger import DISRUPTION, RESTART
 from tools.chaos.stage import NAMESPACE, Stage, job_of, name_of
 
 LABELS = (contract.LABEL_JOB, contract.LABEL_ROLE, contract.LABEL_INDEX, contract.LABEL_ATTEMPT)
 WRONG_VALUES = {
-    contract.LABEL_JOB: "another",
-    contract.LABEL_ROLE: "heter",
-    contract.LABEL_INDEX: "77",
-    contract.LABEL_ATTEMPT: "77",
+    contract.LABEL_JOB: ("another",),
+    contract.LABEL_ROLE: ("ps", "worker", "heter", "nonsense"),
+    contract.LABEL_INDEX: ("0", "1", "77"),
+    contract.LABEL_ATTEMPT: ("0", "77"),
 }
 
 
@@ -81,22 +82,29 @@ def pod_evicted(stage: Stage) -> Hit | None:
 
 
 def label_removed(stage: Stage) -> Hit | None:
-    label = stage.random.choice(LABELS)
-    return _labelled(stage, label, f"{label}-")
+    pod, label = stage.a_pod(), stage.random.choice(LABELS)
+    if pod is None:
+        return None
+    hit = _labelled(stage, pod, label, "")
+    if label == contract.LABEL_JOB:
+        # The operator no longer takes it for its own, and asks for its deletion.
+        time.sleep(5)
+        stage.change("delete", "pod", name_of(pod), "--wait=false")
+    return hit
 
 
 def label_changed(stage: Stage) -> Hit | None:
-    label = stage.random.choice(LABELS)
-    return _labelled(stage, label, f"{label}={WRONG_VALUES[label]}")
-
-
-def _labelled(stage: Stage, label: str, change: str) -> Hit | None:
-    pod = stage.a_pod()
+    pod, label = stage.a_pod(), stage.random.choice(LABELS)
     if pod is None:
         return None
+    wrong = [value for value in WRONG_VALUES[label] if value != pod["metadata"]["labels"].get(label)]
+    return _labelled(stage, pod, label, stage.random.choice(wrong))
+
+
+def _labelled(stage: Stage, pod: Object, label: str, value: str) -> Hit:
     stage.blame(DISRUPTION, job_of(pod))
-    stage.change("label", "pod", name_of(pod), change, "--overwrite")
-    return Hit(f"{label.partition('/')[2]} of {name_of(pod)}", gone(stage, pod))
+    stage.change("label", "pod", name_of(pod), f"{label}={value}" if value else f"{label}-", "--overwrite")
+    return Hit(f"{label.partition('/')[2]} of {name_of(pod)} {value}".strip(), gone(stage, pod))
 
 
 def owner_removed(stage: Stage) -> Hit | None:
