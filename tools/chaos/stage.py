@@ -67,6 +67,7 @@ class Stage:
         images = [shape.image for shape in self.shapes if shape.image]
         if images:
             push_training(self.cluster.registry, say, images)
+        self.cluster.drop_stale_images()
         self.kubectl("create", "-f", str(CRD), "-f", str(ROOT / "deploy/v1/operator.yaml"))
         self.operator_rolled_out()
         self.cluster.create_namespace(NAMESPACE)
