@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tools.chaos.faults.hit import Fault, Hit
+from tools.chaos.faults.hit import Fault, Hit, works
 from tools.chaos.stage import Stage
 
 
@@ -13,7 +13,7 @@ def etcd_paused(stage: Stage) -> Hit | None:
     stage.cluster.plane.pause_etcd()
     time.sleep(seconds)
     stage.cluster.plane.resume_etcd()
-    return Hit(f"for {seconds} s")
+    return Hit(f"for {seconds} s", works(stage))
 
 
 def api_server_killed(stage: Stage) -> Hit | None:
@@ -21,7 +21,7 @@ def api_server_killed(stage: Stage) -> Hit | None:
     stage.cluster.plane.kill_apiserver()
     time.sleep(seconds)
     stage.cluster.plane.start_apiserver()
-    return Hit(f"down for {seconds} s and its start")
+    return Hit(f"down for {seconds} s and its start", works(stage))
 
 
 def scheduler_killed(stage: Stage) -> Hit | None:
@@ -38,7 +38,7 @@ def _restarted(stage: Stage, name: str) -> Hit:
     process.kill()
     time.sleep(seconds)
     process.start()
-    return Hit(f"down for {seconds} s")
+    return Hit(f"down for {seconds} s", works(stage))
 
 
 OF_THE_CONTROL_PLANE: tuple[Fault, ...] = (etcd_paused, api_server_killed, scheduler_killed, controllers_killed)

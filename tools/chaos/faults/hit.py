@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from tools.chaos.jobs import Object
-from tools.chaos.stage import Stage, uid_of
+from tools.chaos.stage import SYSTEM, Stage, uid_of
+
+THIEF = "chaos"
+"""The holder of a stolen lease."""
 
 
 @dataclass(frozen=True)
@@ -27,3 +31,15 @@ def name_of_fault(fault: Fault) -> str:
 def gone(stage: Stage, pod: Object) -> Callable[[], bool]:
     """Return a function that tells whether this very pod no longer exists."""
     return lambda: uid_of(pod) not in {uid_of(one) for one in stage.items("pods")}
+
+
+def works(stage: Stage) -> Callable[[], bool]:
+    """Return a function that tells whether an operator has renewed its lease since now."""
+    since = datetime.now(UTC)
+
+    def seen() -> bool:
+        leases = [lease["spec"] for lease in stage.items("leases", SYSTEM)]
+        renewed = [datetime.fromisoformat(one["renewTime"]) for one in leases if one.get("holderIdentity") != THIEF]
+        return any(moment > since for moment in renewed)
+
+    return seen

@@ -12,6 +12,8 @@ from tools.chaos.jobs import HANGING, IGNORED_STATUS, PADDLE, POLICY, Object
 from tools.chaos.ledger import DISRUPTION, IGNORED, RESTART
 from tools.chaos.stage import Stage, job_of, name_of, status_of, uid_of
 
+SHRINKS = 120.0
+"""Seconds after which a job must train with fewer workers: it waits 30 s for room first."""
 PADDLE_START = 60.0
 """Seconds that a job that really trains may need before a fault hits it."""
 
@@ -110,17 +112,20 @@ def pod_unplaced(stage: Stage) -> Hit | None:
     stage.kubectl("cordon", node, check=False)
     stage.blame(DISRUPTION, name)
     stage.change("delete", "pod", name_of(pod), "--wait=false")
-    deadline = time.monotonic() + 75
-    while time.monotonic() < deadline and not _trains_with(stage, name, len(pods) - 1):
+    deadline = time.monotonic() + SHRINKS
+    while not (smaller := _trains_with(stage, before, len(pods) - 1)) and time.monotonic() < deadline:
         time.sleep(1)
-    smaller = _trains_with(stage, name, len(pods) - 1)
     stage.kubectl("uncordon", node, check=False)
-    return Hit(f"{name_of(pod)}, {'trained with fewer' if smaller else 'did not train with fewer'}", gone(stage, pod))
+    if not smaller:
+        stage.problems.append(f"{name} did not train with fewer workers {SHRINKS:.0f} s after it lost a node")
+    return Hit(name_of(pod), gone(stage, pod))
 
 
-def _trains_with(stage: Stage, name: str, workers: int) -> bool:
-    status = status_of(stage.jobs().get(name, {}))
-    return status.get("phase") == "Running" and len(stage.running(name)) == workers
+def _trains_with(stage: Stage, before: Object, workers: int) -> bool:
+    """Whether the job runs in a later attempt with this number of workers."""
+    status = status_of(stage.jobs().get(name_of(before), {}))
+    later = status.get("attempt", 0) > status_of(before).get("attempt", 0)
+    return later and status.get("phase") == "Running" and status.get("worker", {}).get("running") == workers
 
 
 def _patch(stage: Stage, job: str, spec: Object) -> None:

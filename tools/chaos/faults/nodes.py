@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tools.chaos.faults.hit import Fault, Hit
+from tools.chaos.faults.hit import Fault, Hit, works
 from tools.chaos.ledger import DISRUPTION
 from tools.chaos.stage import Stage
 
@@ -20,7 +20,7 @@ def node_killed(stage: Stage) -> Hit | None:
     # The API server may know pods of the dead node as failed once its kubelet is back.
     stage.blame(DISRUPTION)
     node.start()
-    return Hit(node.name)
+    return Hit(node.name, works(stage))
 
 
 def node_cut(stage: Stage) -> Hit | None:
@@ -29,7 +29,7 @@ def node_cut(stage: Stage) -> Hit | None:
     node.cut()
     time.sleep(stage.random.choice([3, LONG_ENOUGH]))
     node.mend()
-    return Hit(node.name)
+    return Hit(node.name, works(stage))
 
 
 def node_drained(stage: Stage) -> Hit | None:
@@ -39,7 +39,7 @@ def node_drained(stage: Stage) -> Hit | None:
         *["drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=20s"], check=False
     )
     stage.kubectl("uncordon", node.name, check=False)
-    return Hit(node.name)
+    return Hit(node.name, works(stage))
 
 
 def node_tainted(stage: Stage) -> Hit | None:
@@ -48,7 +48,7 @@ def node_tainted(stage: Stage) -> Hit | None:
     stage.kubectl("taint", "node", node.name, "chaos=yes:NoExecute", check=False)
     time.sleep(5)
     stage.kubectl("taint", "node", node.name, "chaos-", check=False)
-    return Hit(node.name)
+    return Hit(node.name, works(stage))
 
 
 def kubelet_killed(stage: Stage) -> Hit | None:
@@ -63,7 +63,7 @@ def containerd_killed(stage: Stage) -> Hit | None:
 def _service_killed(stage: Stage, name: str) -> Hit | None:
     node = stage.a_node()
     node.run("pkill", "-KILL", "-x", name, check=False)
-    return Hit(f"on {node.name}")
+    return Hit(f"on {node.name}", works(stage))
 
 
 OF_NODES: tuple[Fault, ...] = (

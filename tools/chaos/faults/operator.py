@@ -6,7 +6,7 @@ import json
 import signal
 import time
 
-from tools.chaos.faults.hit import Fault, Hit
+from tools.chaos.faults.hit import THIEF, Fault, Hit, works
 from tools.chaos.stage import CRD, DEPLOYMENT, SYSTEM, Stage, name_of
 
 
@@ -15,12 +15,12 @@ def operator_killed(stage: Stage) -> Hit | None:
     if not pods:
         return None
     stage.signal(pods[0], signal.SIGKILL)
-    return Hit(name_of(pods[0]))
+    return Hit(name_of(pods[0]), works(stage))
 
 
 def operator_deleted(stage: Stage) -> Hit | None:
     stage.kubectl("-n", SYSTEM, "delete", "pods", "--all", "--force", "--grace-period=0", check=False)
-    return Hit("")
+    return Hit("", works(stage))
 
 
 def operator_frozen(stage: Stage) -> Hit | None:
@@ -30,13 +30,13 @@ def operator_frozen(stage: Stage) -> Hit | None:
     stage.signal(pods[0], signal.SIGSTOP)
     time.sleep(stage.random.choice([3, 20]))
     stage.signal(pods[0], signal.SIGCONT)
-    return Hit(name_of(pods[0]))
+    return Hit(name_of(pods[0]), works(stage))
 
 
 def operator_upgraded(stage: Stage) -> Hit | None:
     stage.kubectl("replace", "-f", str(CRD), check=False)
     stage.kubectl("-n", SYSTEM, "set", "env", DEPLOYMENT, f"UPGRADED={time.time():.0f}", check=False)
-    return Hit("")
+    return Hit("", works(stage))
 
 
 def lease_stolen(stage: Stage) -> Hit | None:
@@ -44,9 +44,9 @@ def lease_stolen(stage: Stage) -> Hit | None:
     leases = stage.items("leases", SYSTEM)
     if not leases:
         return None
-    patch = json.dumps({"spec": {"holderIdentity": "chaos"}})
+    patch = json.dumps({"spec": {"holderIdentity": THIEF}})
     stage.kubectl("-n", SYSTEM, "patch", "lease", name_of(leases[0]), "--type=merge", "-p", patch, check=False)
-    return Hit(name_of(leases[0]))
+    return Hit(name_of(leases[0]), works(stage))
 
 
 OF_THE_OPERATOR: tuple[Fault, ...] = (
