@@ -26,9 +26,11 @@ class Lists:
     _connection: http.client.HTTPSConnection | None = field(default=None, init=False)
     _tls: ssl.SSLContext | None = field(default=None, init=False)
 
-    def items(self, kind: str, namespace: str, selector: str = "") -> list[Object]:
+    def items(self, kind: str, namespace: str = "", selector: str = "") -> list[Object]:
+        """Return the objects of a kind, in all namespaces if none is given."""
         prefix, plural = PREFIXES.get(kind, ("/api/v1", kind))
-        path = f"{prefix}/namespaces/{namespace}/{plural}?labelSelector={selector.replace('=', '%3D')}"
+        within = f"/namespaces/{namespace}" if namespace else ""
+        path = f"{prefix}{within}/{plural}?labelSelector={selector.replace('=', '%3D')}"
         deadline = time.monotonic() + OUTAGE
         while (answer := self._get(path)) is None and time.monotonic() < deadline:
             time.sleep(0.3)

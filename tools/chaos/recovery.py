@@ -7,12 +7,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from subprocess import SubprocessError
 
 from paddlejob import contract
+from paddlejob.errors import PaddleJobError
 from tools.chaos.evidence import keep_evidence
 from tools.chaos.faults.hit import Fault, Hit, name_of_fault
 from tools.chaos.jobs import Object
-from tools.chaos.stage import Stage, job_of, say, status_of
+from tools.chaos.stage import Stage, is_deleted, job_of, say, status_of
 
 PATIENCE = 120.0
 TWO_AT_ONCE = 0.25
@@ -32,7 +34,7 @@ def faults_until(stage: Stage, faults: Sequence[Fault], deadline: float) -> Reco
     record, deck = Record(), Deck(stage, faults)
     while time.monotonic() < deadline:
         count = 2 if stage.random.random() < TWO_AT_ONCE else 1
-        hits = [(name_of_fault(fault), _inject(stage, fault)) for fault in (deck.draw() for _ in range(count))]
+        hits = [(name_of_fault(fault), _inject(stage, record, fault)) for fault in (deck.draw() for _ in range(count))]
         _recover(stage, record, {kind: hit for kind, hit in hits if hit is not None})
         stage.look()
         time.sleep(stage.random.uniform(0, 3))
@@ -79,10 +81,14 @@ def _delay(stage: Stage) -> float:
     return max([0.0, *((moment - datetime.now(UTC)).total_seconds() + PATIENCE for moment in moments)])
 
 
-def _inject(stage: Stage, fault: Fault) -> Hit | None:
-    hit = fault(stage)
-    if hit is not None:
-        say(f"{name_of_fault(fault)} {hit.text}".strip())
+def _inject(stage: Stage, record: Record, fault: Fault) -> Hit | None:
+    try:
+        hit = fault(stage)
+    except (AssertionError, PaddleJobError, OSError, SubprocessError) as error:
+        record.problems.append(f"{name_of_fault(fault)} could not be injected: {error}")
+        say(record.problems[-1])
+        return None
+    say(f"{name_of_fault(fault)} {hit.text if hit else 'found no target'}".strip())
     return hit
 
 
@@ -128,7 +134,7 @@ def _runs(job: Object, pods: list[Object]) -> bool:
     """Whether exactly the pods of the current attempt run, and the status says so."""
     status, spec = status_of(job), job["spec"]
     wanted = sum(spec[role].get("replicas", 1) for role in ("ps", "worker", "heter") if role in spec)
-    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running" and not is_deleted(pod)]
     ready = all(
         status.get(role, {}).get("ready") == f"{spec[role].get('replicas', 1)}/{spec[role].get('replicas', 1)}"
         for role in ("ps", "worker", "heter")

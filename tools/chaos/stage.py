@@ -119,7 +119,7 @@ class Stage:
 
     def running(self, job: str) -> list[Object]:
         pods = self.pods(job)
-        return [pod for pod in pods if pod["status"].get("phase") == "Running" and not _is_deleted(pod)]
+        return [pod for pod in pods if pod["status"].get("phase") == "Running" and not is_deleted(pod)]
 
     def a_job(self) -> str:
         """Choose a job that faults may hit."""
@@ -131,7 +131,7 @@ class Stage:
         return self.random.choice(running) if running else None
 
     def operators(self) -> list[Object]:
-        return [pod for pod in self.items("pods", SYSTEM) if not _is_deleted(pod)]
+        return [pod for pod in self.items("pods", SYSTEM) if not is_deleted(pod)]
 
     def operator_rolled_out(self) -> None:
         self.kubectl("-n", SYSTEM, "rollout", "status", DEPLOYMENT, "--timeout=180s")
@@ -155,6 +155,12 @@ class Stage:
     def a_node(self) -> Node:
         return self.random.choice([node for node in self.cluster.nodes if node.alive])
 
+    def ready_nodes(self) -> set[str]:
+        """Return the names of the nodes that are Ready; none if the API server does not answer."""
+        conditions = {name_of(node): node["status"].get("conditions", []) for node in self.lists.items("nodes")}
+        ready = {"type": "Ready", "status": "True"}
+        return {name for name, found in conditions.items() if any(ready.items() <= one.items() for one in found)}
+
     def node_of(self, pod: Object) -> Node | None:
         name = pod["spec"].get("nodeName")
         return next((node for node in self.cluster.nodes if node.name == name and node.alive), None)
@@ -174,7 +180,7 @@ class Stage:
                 self.ledger.blame(cause, shape.name, times if job or not shape.live else times * shape.size)
 
 
-def _is_deleted(item: Object) -> bool:
+def is_deleted(item: Object) -> bool:
     return "deletionTimestamp" in item["metadata"]
 
 
