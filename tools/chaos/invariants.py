@@ -89,11 +89,8 @@ def _beats(stage: Stage) -> Iterator[tuple[str, list[Beat]]]:
 
 
 def every_counter_has_its_cause(stage: Stage) -> list[str]:
-    jobs, wrong = stage.jobs(), list(stage.problems)
-    for shape in stage.shapes:
-        if shape.steady and shape.name in jobs:
-            wrong += stage.ledger.unexplained(shape.name, status_of(jobs[shape.name]))
-    return wrong
+    stage.settle()
+    return stage.problems
 
 
 def nothing_is_left_over(stage: Stage) -> list[str]:

@@ -1,4 +1,4 @@
-"""What may have cost a job a restart or a disruption. A job that is created again counts from zero."""
+"""What may have cost a job a restart or a disruption. Each cause explains one, and only for a while."""
 
 from __future__ import annotations
 
@@ -10,8 +10,21 @@ from typing import Any
 
 RESTART, DISRUPTION, IGNORED = "restarts", "disruptions", "ignoredFailures"
 """Named like the counters that they raise."""
-LATE = 60.0
-"""Seconds after which a fault can still hit a job that was created in the meantime: a lost node takes that long."""
+EXPLAINED_BY = {
+    RESTART: (RESTART,),
+    IGNORED: (IGNORED,),
+    # A program that was killed may be noticed as a pod that is gone.
+    DISRUPTION: (DISRUPTION, RESTART, IGNORED),
+}
+LATE = 120.0
+"""Seconds after which a fault explains nothing any more: a lost node is noticed late, and its pods end even later."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    at: float
+    job: str
+    counter: str
 
 
 @dataclass
@@ -19,30 +32,34 @@ class Ledger:
     now: Callable[[], float] = time.monotonic
     lives: Counter[str] = field(default_factory=Counter)
     """How often each job was created."""
-    _born: dict[str, float] = field(default_factory=dict)
-    _causes: list[tuple[float, str, str]] = field(default_factory=list)
+    _counted: dict[str, Counter[str]] = field(default_factory=dict)
+    _causes: list[Cause] = field(default_factory=list)
 
     def begin(self, job: str) -> None:
+        """The job was created, again perhaps: it counts from zero."""
         self.lives[job] += 1
-        self._born[job] = self.now()
+        self._counted[job] = Counter()
 
-    def blame(self, cause: str, job: str, times: int = 1) -> None:
-        self._causes += [(self.now(), job, cause)] * times
+    def blame(self, counter: str, job: str, times: int = 1) -> None:
+        self._causes += [Cause(self.now(), job, counter)] * times
 
-    def causes(self, job: str) -> Counter[str]:
-        since = self._born.get(job, 0.0) - LATE
-        return Counter(cause for at, whose, cause in self._causes if whose == job and at >= since)
-
-    def unexplained(self, job: str, status: dict[str, Any]) -> list[str]:
-        """A restart needs a program that a fault ended, and any counter a fault of some kind."""
-        causes = self.causes(job)
-        counted = Counter({name: status.get(name, 0) for name in (RESTART, DISRUPTION, IGNORED)})
-        wrong = [
-            f"{job} counts {counted[name]} {name}, but only {causes[name]} faults explain them"
-            for name in (RESTART, IGNORED)
-            if counted[name] > causes[name]
-        ]
-        if counted.total() > causes.total():
-            numbers = ", ".join(f"{count} {name}" for name, count in counted.items())
-            wrong.append(f"{job} counts {numbers} after {causes.total()} faults")
+    def settle(self, job: str, status: dict[str, Any]) -> list[str]:
+        """Return what the job counts since the last time and no fault explains."""
+        before, wrong = self._counted.get(job, Counter()), []
+        self._causes = [cause for cause in self._causes if self.now() - cause.at <= LATE]
+        for counter in EXPLAINED_BY:
+            more = status.get(counter, 0) - before[counter]
+            unexplained = sum(not self._explain(job, counter) for _ in range(more))
+            if unexplained:
+                wrong.append(f"{job} counts {more} more {counter}, and no fault explains {unexplained} of them")
+        self._counted[job] = Counter({counter: status.get(counter, 0) for counter in EXPLAINED_BY})
         return wrong
+
+    def _explain(self, job: str, counter: str) -> bool:
+        """Use up the oldest cause that fits."""
+        for fitting in EXPLAINED_BY[counter]:
+            found = next((cause for cause in self._causes if (cause.job, cause.counter) == (job, fitting)), None)
+            if found:
+                self._causes.remove(found)
+                return True
+        return False

@@ -37,6 +37,7 @@ def faults_until(stage: Stage, faults: Sequence[Fault], deadline: float) -> Reco
         hits = [(name_of_fault(fault), _inject(stage, record, fault)) for fault in (deck.draw() for _ in range(count))]
         _recover(stage, record, {kind: hit for kind, hit in hits if hit is not None})
         stage.look()
+        stage.settle()
         time.sleep(stage.random.uniform(0, 3))
     return record
 

@@ -50,7 +50,7 @@ print(first, total)
 
 @dataclass
 class Stage:
-    """`problems` are those found before the end, when a job is deleted."""
+    """`problems` are counters without a cause, and what else was found before the end."""
 
     cluster: Cluster
     random: random.Random
@@ -91,11 +91,19 @@ class Stage:
 
     def recreate(self, name: str, *, wait: bool) -> None:
         """Delete a job, whose counters are checked first, and create it again."""
+        self.settle()
         shape = next(shape for shape in self.shapes if shape.name == name)
-        if shape.steady:
-            self.problems += self.ledger.unexplained(name, status_of(self.jobs().get(name, {})))
         self.change("delete", "pdj", name, f"--wait={str(wait).lower()}", "--timeout=30s")
         self.create(shape)
+
+    def settle(self) -> None:
+        """Note the counters of jobs that no fault explains."""
+        for name, job in self.jobs().items():
+            if any(shape.name == name and shape.steady for shape in self.shapes):
+                found = self.ledger.settle(name, status_of(job))
+                self.problems += found
+                for problem in found:
+                    say(f"{problem}: {status_of(job).get('message', '')}")
 
     def end(self) -> None:
         """Let the programs of the population succeed."""

@@ -14,7 +14,7 @@ from paddlejob.api.validate import faults
 from tools.chaos.faults import FAULTS
 from tools.chaos.invariants import no_replica_trains_twice_at_once, no_two_attempts_train_at_once
 from tools.chaos.jobs import PADDLE, POPULATION, Shape
-from tools.chaos.ledger import DISRUPTION, RESTART, Ledger
+from tools.chaos.ledger import DISRUPTION, LATE, RESTART, Ledger
 from tools.chaos.recovery import Deck, Record
 from tools.chaos.report import percentile, report
 from tools.chaos.watch import GROWTH, Watch
@@ -82,21 +82,38 @@ def test_a_counter_that_no_fault_explains_is_noticed():
     ledger.begin("mnist")
     ledger.blame(RESTART, "mnist")
     ledger.blame(DISRUPTION, "mnist")
-    assert ledger.unexplained("mnist", {"restarts": 1, "disruptions": 1}) == []
-    assert ledger.unexplained("mnist", {"disruptions": 2}) == [], "a kill may be noticed as a lost pod"
-    assert ledger.unexplained("mnist", {"restarts": 2}) == ["mnist counts 2 restarts, but only 1 faults explain them"]
-    assert ledger.unexplained("mnist", {"restarts": 1, "disruptions": 2}) == [
-        "mnist counts 1 restarts, 2 disruptions, 0 ignoredFailures after 2 faults"
+    ledger.blame(RESTART, "other")
+    assert ledger.settle("mnist", {"restarts": 1, "disruptions": 1}) == []
+    assert ledger.settle("mnist", {"restarts": 1, "disruptions": 1}) == []
+    assert ledger.settle("mnist", {"restarts": 2, "disruptions": 1}) == [
+        "mnist counts 1 more restarts, and no fault explains 1 of them"
     ]
 
 
-def test_a_fault_long_before_a_job_was_created_explains_nothing():
+def test_a_kill_may_be_counted_as_a_disruption_but_not_the_other_way_round():
+    ledger = Ledger()
+    ledger.blame(RESTART, "mnist")
+    assert ledger.settle("mnist", {"disruptions": 1}) == []
+    ledger.blame(DISRUPTION, "mnist")
+    assert ledger.settle("mnist", {"disruptions": 1, "restarts": 1})
+
+
+def test_a_job_that_is_created_again_counts_from_zero():
+    ledger = Ledger()
+    ledger.begin("mnist")
+    ledger.blame(RESTART, "mnist", times=2)
+    assert ledger.settle("mnist", {"restarts": 2}) == []
+    ledger.begin("mnist")
+    assert ledger.settle("mnist", {"restarts": 0}) == []
+    assert ledger.settle("mnist", {"restarts": 1})
+
+
+def test_a_fault_of_long_ago_explains_nothing():
     clock = [0.0]
     ledger = Ledger(now=lambda: clock[0])
     ledger.blame(RESTART, "mnist")
-    clock[0] = 100.0
-    ledger.begin("mnist")
-    assert ledger.unexplained("mnist", {"restarts": 1})
+    clock[0] = LATE + 1
+    assert ledger.settle("mnist", {"restarts": 1})
 
 
 def test_tracebacks_are_found_in_logs_that_grow(tmp_path: Path):
