@@ -41,7 +41,9 @@ def service_deleted(stage: Stage) -> Hit | None:
 
 
 def _one_deleted(stage: Stage, kind: str) -> Hit | None:
-    found = stage.items(kind, selector=contract.LABEL_JOB)
+    # Those of a job that has ended are not created again.
+    steady = {shape.name for shape in stage.shapes if shape.steady}
+    found = [one for one in stage.items(kind, selector=contract.LABEL_JOB) if job_of(one) in steady]
     if not found:
         return None
     chosen = stage.random.choice(found)
