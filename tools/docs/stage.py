@@ -27,6 +27,12 @@ SOURCE = "source"
 TRANSLATED = re.compile(r"<!-- translated from ([0-9a-f]{12}) -->\s*$")
 COMMENT = re.compile(r"^\s*<!-- .* -->$")
 STALE = '!!! warning "译文待更新"\n\n    本页的英文版在翻译之后有改动，请以[英文版]({link})为准。\n\n'
+WIDE = ("why.md",)
+"""Pages with tables that need the width of the table of contents, too."""
+JOINED = re.compile(
+    r"(?<=[。，；：、）！？])\n[ ]*(?=[^\s\-#|>!<`\d])|(?<=[\u4e00-\u9fff])\n[ ]*(?=[\u4e00-\u9fff\[（《“*])"
+)
+"""Line ends within Chinese text, which browsers would show as spaces."""
 LEXERS = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".sh": "bash", ".toml": "toml", ".Dockerfile": "docker"}
 
 
@@ -68,6 +74,8 @@ class _Staging:
             title, _, rest = text.partition("\n")
             up = "../" * (page.count("/") + (0 if page.endswith("index.md") else 1) + 1)
             text = f"{title}\n\n{STALE.format(link=up + _url(page))}{rest}"
+        if page in WIDE:
+            text = f"---\nhide:\n  - toc\n---\n\n{text}"
         self._write(page, text)
 
     def write_sources(self) -> None:
@@ -93,7 +101,8 @@ class _Staging:
 
     def _rewritten(self, text: str, file: Path, page: str, anchors: list[str]) -> str:
         """The text with explicit anchors, which both languages share, and with links of the site."""
-        lines, fence, heading = [], None, iter(anchors)
+        lines: list[str] = []
+        fence, heading = None, iter(anchors)
         for line in text.splitlines():
             opened = FENCE.match(line)
             if opened and fence is None:
@@ -105,7 +114,8 @@ class _Staging:
             if fence is None:
                 line = LINK.sub(lambda link: self._relinked(link, file, page), line)
             lines.append(line)
-        return "\n".join(lines) + "\n"
+        joined = "\n".join(lines) + "\n"
+        return joined if self.language == "en" else _join_lines(joined)
 
     def _relinked(self, link: re.Match[str], file: Path, page: str) -> str:
         bang, text, target = link.groups()
@@ -127,6 +137,12 @@ class _Staging:
         path = self.target / page
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def _join_lines(text: str) -> str:
+    """The text without line ends between Chinese characters; blocks of code stay as they are."""
+    parts = re.split(r"(^[ ]*```.*?^[ ]*```[ ]*$)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if number % 2 else JOINED.sub("", part) for number, part in enumerate(parts))
 
 
 def _source_page(path: Path) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tools.docs.pictures.svg import BLUE, BLUE_FILL, GREEN, GREEN_FILL, RED, RED_FILL, Svg
 
-ROW, WIDTH, HEIGHT = 60, 118, 48
+ROW, WIDTH, HEIGHT = 40, 118, 48
 
 
 def draw(language: int) -> str:
-    svg = Svg(760, 290, ("The phases of a job", "任务的各个阶段")[language])
+    svg = Svg(760, 270, ("The phases of a job", "任务的各个阶段")[language])
     for x, name, fill, stroke in (
         (30, "Pending", BLUE_FILL, BLUE),
         (222, "Starting", BLUE_FILL, BLUE),
@@ -29,11 +29,10 @@ def draw(language: int) -> str:
         svg.text((x + end) / 2, middle - 8, text[language], "middle", 12)
     svg.arrow([(455, ROW + HEIGHT), (455, 214), (440, 214)])
     svg.text(462, 165, ("failure, disruption, hang", "失败、外部中断、挂起")[language], "start", 12)
-    svg.arrow([(314, 214), (230, 214), (120, ROW + HEIGHT + 4)])
-    svg.text(236, 165, ("next attempt", "下一轮")[language], "start", 12)
-    svg.arrow([(436, 228), (560, 228), (608, 222)])
-    svg.text(520, 246, ("backoffLimit", "backoffLimit")[language], "middle", 12)
+    svg.arrow([(314, 196), (200, 196), (200, 134), (125, 134), (125, ROW + HEIGHT + 4)])
+    svg.text(257, 188, ("next attempt", "下一轮")[language], "middle", 12)
+    svg.arrow([(436, 228), (608, 228)])
+    svg.text(522, 246, "backoffLimit", "middle", 12)
     svg.arrow([(62, ROW + HEIGHT), (62, 186)], both=True)
-    svg.text(56, 152, ("suspend, resume", "挂起、恢复")[language], "start", 12)
-    svg.text(20, 30, ("Phases", "阶段")[language], "start", 13, bold=True)
+    svg.text(70, 168, ("suspend, resume", "挂起、恢复")[language], "start", 12)
     return svg.render()

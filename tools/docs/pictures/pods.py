@@ -22,7 +22,7 @@ LEFT, WIDTH, BAR = 220, 460, 20
 
 def draw(language: int) -> str:
     measured = json.loads(FIGURES.read_text())["operator"]
-    svg = Svg(760, 330, ("Seconds until all pods are created", "创建全部 Pod 所需的秒数")[language])
+    svg = Svg(760, 340, ("Seconds until all pods are created", "创建全部 Pod 所需的秒数")[language])
     svg.text(
         24, 34, ("Seconds until all pods are created", "创建全部 Pod 所需的秒数")[language], "start", 14, bold=True
     )
