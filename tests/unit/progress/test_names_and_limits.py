@@ -243,3 +243,10 @@ def test_json_that_is_nested_too_deeply_is_no_error():
 
 def test_a_metric_that_the_job_names_may_be_one_of_a_validation():
     assert read("step 1/2, val accuracy: 0.5, val loss: 7", "accuracy").metrics == {"accuracy": 0.5}
+
+
+@pytest.mark.parametrize("line", ["epoch: 3", "Epoch 2/5:  37%|###   | 37/100 [00:10<00:17]", "epoch 3/5 loss=0.5"])
+def test_only_a_line_with_the_number_of_an_epoch_and_nothing_else_is_the_heading_of_the_next(line: str):
+    found = read_last(line, "step=50/500 loss=0.5")
+    assert (found.step, found.total_steps, found.epoch) == (50, 500, None)
+    assert read_last("Epoch 3/5", "step=50/500 loss=0.5").epoch == 3
