@@ -9,8 +9,9 @@ import pytest
 from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine import reconcile
 from paddlejob.engine.backend import Key, Rejected, View
+from paddlejob.engine.carry_out import carry_out
 from paddlejob.engine.reconcile import Reconciler
-from paddlejob.plan import Action, Create, World
+from paddlejob.plan import Action, Create, Kind, World
 from tests.support.builders import NOON, job
 from tests.support.model import Model
 
@@ -79,3 +80,23 @@ async def test_a_rejection_counts_from_one_again_after_the_action_succeeded():
             waits.append(wake_at - model.now)
         model.now = max(model.now, wake_at)
     assert min(wait for wait in waits if wait > 0) <= 2
+
+
+async def test_a_rejection_counts_although_requests_that_were_in_flight_with_it_succeed_later():
+    performed: list[int] = []
+    rejected = asyncio.Event()
+
+    async def perform(action: Action) -> None:
+        number = int(action.name) if isinstance(action, Create) else -1
+        performed.append(number)
+        if number == 5:
+            rejected.set()
+            raise Rejected("Forbidden", "exceeded quota: pods")
+        if number > 2:
+            await rejected.wait()
+            await asyncio.sleep(0.001 * number)
+
+    actions = [Create(Kind.POD, str(number), {}) for number in range(40)]
+    with pytest.raises(Rejected, match="exceeded quota"):
+        await carry_out(actions, perform)
+    assert max(performed) < 10, "no other is tried"
