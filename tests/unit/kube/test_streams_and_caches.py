@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from paddlejob.errors import NoCredentials
+from paddlejob.kube.access import client_tls
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.kubeconfig import from_kubeconfig
@@ -127,3 +128,8 @@ def test_only_http_proxies_are_supported(tmp_path: Path, proxy: str, used: bool)
         return
     with pytest.raises(NoCredentials, match=r"the proxy socks5://a:1 is not supported; use an http or https proxy"):
         from_kubeconfig(path)
+
+
+def test_a_file_of_certificates_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoCredentials, match=r"No such file.*; check .*/ca\.crt"):
+        client_tls(ca_file=str(tmp_path / "ca.crt"))
