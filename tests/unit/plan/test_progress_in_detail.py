@@ -190,3 +190,9 @@ def test_with_the_next_attempt_only_what_is_true_of_the_job_stays():
     assert (seen.step, seen.epoch, seen.eta, seen.highestStepTime) == (None, None, "", "")
     assert (seen.highestStep, seen.highestEpoch, seen.stepAtStart, seen.epochAtStart) == (12, 3, 12, 3)
     assert (dict(seen.metrics), seen.productiveSeconds) == ({"loss": 0.5}, 50)
+
+
+def test_goodput_is_written_with_whatever_else_changed():
+    progress = {"highestStep": 5, "countedSince": times.format(NOON - 100), "productiveSeconds": 50}
+    made = training(progress=progress, goodput=52)
+    assert after(made, LogReading(attempt=1, epoch=3)).goodput == 50

@@ -190,3 +190,16 @@ def test_a_job_fails_when_its_deadline_is_over_and_is_looked_at_then(seconds: fl
         assert decided.wake_at == NOON + 95
     else:
         assert [one.warning for one in decided.actions if isinstance(one, RecordEvent)] == [True]
+
+
+def test_a_job_that_a_quota_leaves_half_created_is_looked_at_when_it_gives_up():
+    made = job(status=STARTING, scheduleTimeoutSeconds=12)
+    first, _ = all_pods(made, PodPhase.WAITING, created=NOON - 10)
+    rejection = Rejection("mnist-worker-1", "Forbidden", "exceeded quota: pods", NOON, 9)
+    early = plan(made, world(first, rejections=(rejection,)), NOON)
+    assert early.wake_at is not None
+    assert NOON + 2 <= early.wake_at <= NOON + 8, "before the pod is tried again"
+    assert early.status.reason == "QuotaExceeded"
+    decided = plan(made, world(first, rejections=(rejection,)), early.wake_at)
+    assert (decided.status.phase, decided.status.reason) == (Phase.RESTARTING, "HalfCreated")
+    assert [one.name for one in decided.actions if isinstance(one, Delete)] == ["mnist-worker-0"]
