@@ -140,7 +140,7 @@ def client_tls(
             tls.verify_mode = ssl.CERT_NONE
         if cert_file:
             tls.load_cert_chain(cert_file, key_file)
-    except (OSError, ssl.SSLError) as error:
+    except OSError as error:
         files = ", ".join(name for name in (ca_file, cert_file, key_file) if name)
         raise NoCredentials(f"the certificates cannot be loaded: {error}; check {files}") from error
     return tls

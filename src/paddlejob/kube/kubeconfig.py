@@ -133,7 +133,7 @@ def _replace_certificate(tls: ssl.SSLContext, cert_file: str, key_file: str) -> 
     """Use the new certificate for new connections."""
     try:
         tls.load_cert_chain(cert_file, key_file)
-    except (OSError, ssl.SSLError) as error:
+    except OSError as error:
         raise NoCredentials(f"the new client certificate cannot be loaded: {error}") from error
 
 

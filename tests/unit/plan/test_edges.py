@@ -134,3 +134,49 @@ def test_a_pod_that_has_a_node_is_not_unschedulable_whatever_was_said_about_it_b
     assert plan(made, world(*(replace(one, node="") for one in pods)), NOON).status.reason == "Unschedulable"
     message = plan(made, world(*pods), NOON).status.message
     assert "do not fit on any node" not in message
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ([], ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]),
+        ([{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}], ["node.kubernetes.io/unreachable"]),
+        ([{"key": "node.kubernetes.io/not-ready"}], ["node.kubernetes.io/unreachable"]),
+        (
+            [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}],
+            ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"],
+        ),
+        ([{"operator": "Exists"}], []),
+        ([{"key": "", "operator": "Exists", "effect": "NoExecute"}], []),
+    ],
+)
+def test_a_pod_leaves_a_lost_node_after_three_seconds_unless_the_template_decides(
+    given: list[dict[str, str]], added: list[str]
+):
+    made = job()
+    made.spec.worker.template["spec"]["tolerations"] = given
+    lost = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3}
+    tolerations = pod_manifest(made, Role.WORKER, 0, 1, "build")["spec"]["tolerations"]
+    assert tolerations == [*given, *({"key": key, **lost} for key in added)]
+
+
+def test_avoided_nodes_are_added_to_what_the_template_prefers():
+    made = job(status={"attempt": 2, "avoidedNodes": ["n1", "n2"]})
+    mine = {"weight": 1, "preference": {"matchExpressions": []}}
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    template = made.spec.worker.template["spec"]
+    template["affinity"] = {"nodeAffinity": {preferred: [mine]}, "podAffinity": {"x": 1}}
+    affinity = pod_manifest(made, Role.WORKER, 0, 2, "build")["spec"]["affinity"]
+    name = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n1", "n2"]}
+    avoid = {"weight": 100, "preference": {"matchExpressions": [name]}}
+    assert affinity == {"nodeAffinity": {preferred: [mine, avoid]}, "podAffinity": {"x": 1}}
+    assert template["affinity"]["nodeAffinity"] == {preferred: [mine]}, "the template stays as it is"
+
+
+@pytest.mark.parametrize(("seen", "rebuilt"), [(0, True), (1, False)])
+def test_pods_of_another_spec_are_rebuilt_if_it_is_not_known_which_generation_was_seen_last(seen: int, rebuilt: bool):
+    made = running(job())
+    known = {"observedGeneration": seen, "worker": made.status.role(Role.WORKER).model_copy(update={"replicas": 2})}
+    made = made.model_copy(update={"status": made.status.model_copy(update=known)})
+    decided = plan(made, world(*all_pods(made, build="of-an-older-spec/7"), environments={1: "uid"}), NOON)
+    assert (decided.status.reason == "SpecChanged") is rebuilt

@@ -230,3 +230,23 @@ def test_a_pattern_may_name_every_part_of_the_position():
         r"(?P<step>\d+) (?P<total_steps>\d+) (?P<epoch>\d+) (?P<total_epochs>\d+) (?P<checkpoint>\d+) (?P<auc>\S+)"
     )
     assert Parser(ProgressSpec(pattern=pattern)).parse("1 2 3 4 5 0.5") == Sample(1, 2, 3, 4, 5, {"auc": 0.5})
+
+
+def test_a_train_step_counts_unless_it_is_one_of_an_epoch():
+    assert read("train step: 50, loss: 0.5").step == 50
+    assert read("epoch: 3, train step: 50, loss: 0.5").step is None
+
+
+def test_json_that_is_nested_too_deeply_is_no_error():
+    assert read('{"step": ' + "[" * 3000 + "}") == Sample()
+
+
+def test_a_metric_that_the_job_names_may_be_one_of_a_validation():
+    assert read("step 1/2, val accuracy: 0.5, val loss: 7", "accuracy").metrics == {"accuracy": 0.5}
+
+
+@pytest.mark.parametrize("line", ["epoch: 3", "Epoch 2/5:  37%|###   | 37/100 [00:10<00:17]", "epoch 3/5 loss=0.5"])
+def test_only_a_line_with_the_number_of_an_epoch_and_nothing_else_is_the_heading_of_the_next(line: str):
+    found = read_last(line, "step=50/500 loss=0.5")
+    assert (found.step, found.total_steps, found.epoch) == (50, 500, None)
+    assert read_last("Epoch 3/5", "step=50/500 loss=0.5").epoch == 3
