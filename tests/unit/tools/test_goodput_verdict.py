@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import time
+from pathlib import Path
+
 import pytest
 
-from bench.goodput import SAVE_EVERY, moments
+from bench.goodput import CHECKPOINT, SAVE_EVERY, next_checkpoint, parts
 from bench.recovery.timeline import Fault
 from bench.recovery.verdict import Recovery, verdicts
 
@@ -20,12 +25,21 @@ def met(recoveries: list[Recovery], kept: float = 90.0, job: str = "collective")
 
 @pytest.mark.parametrize("seed", range(5))
 def test_faults_are_spread_evenly_over_the_time_between_two_checkpoints(seed: int):
-    found = moments(600, 60, seed)
-    assert len(found) == 10
-    assert all(60 * number < after < 60 * (number + 1) for number, after in enumerate(found))
-    parts = sorted((after % 60 - 30 + SAVE_EVERY / 2) for after in found)
-    assert parts == pytest.approx([SAVE_EVERY * (number + 0.5) / 10 for number in range(10)])
-    assert moments(600, 60, seed) == found
+    found = parts(10, seed)
+    assert sorted(found) == pytest.approx([SAVE_EVERY * (number + 0.5) / 10 for number in range(10)])
+    assert parts(10, seed) == found
+
+
+async def test_a_fault_waits_for_the_next_checkpoint_but_not_for_ever(tmp_path: Path):
+    newest = tmp_path / CHECKPOINT
+    newest.touch()
+    os.utime(newest, (1, 1))
+    await next_checkpoint(tmp_path, patience=0.2)
+    waiting = asyncio.create_task(next_checkpoint(tmp_path, patience=600))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    os.utime(newest, (time.time() + 1, time.time() + 1))
+    await waiting
 
 
 def test_steps_are_judged_under_faults_that_are_noticed_at_once_only():
