@@ -56,7 +56,15 @@ def test_a_recovery_that_takes_longer_with_each_fault_is_found_and_repeated_step
 
 def test_kinds_are_compared_with_themselves():
     found = met([recovery("kill", 6), recovery("node", 19), recovery("kill", 6.5), recovery("node", 19)])
+    del found["recoveries that ended"]
     assert found == {"kill number 2": True, "node number 2": True, "trains again after a killed node": True}
+
+
+def test_a_recovery_that_has_not_ended_is_not_passed_over():
+    fault, took = recovery("freeze", 50, noticed=34)
+    unfinished = {stage: seconds for stage, seconds in took.items() if stage not in ("stepped", "caught up")}
+    found = met([(fault, unfinished)])
+    assert found == {"recoveries that ended": False, "a frozen worker is noticed after": True}
 
 
 def test_a_hang_must_be_noticed_soon_after_stall_seconds():
