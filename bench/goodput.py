@@ -10,8 +10,8 @@ python -m bench.goodput --engine cluster --kind node --minutes 4 --every 120
 A collective Paddle program trains at a fixed pace and saves a checkpoint every 5 s. Faults come in turn: `kill` sends
 SIGKILL to a worker, `delete` removes a pod by force, `freeze` sends SIGSTOP to a worker (and needs stallSeconds), and
 `node` kills a node of the cluster. Without --kind, all that the engine knows. Faults are spread evenly over the time
-between two checkpoints, in an order that --seed decides: on average each costs half of that time, whatever the length
-of a recovery. Prints where the time of each recovery went, the steps kept, and each goal with whether it is met; the
+between two checkpoints, in an order that --seed decides: so each costs half of that time on average, as random faults
+do in a long run. Prints where the time of each recovery went, the steps kept, and each goal with whether it is met; the
 exit status is 1 if one is missed. The goal for steps holds for kill and delete only: a hang is noticed after
 stallSeconds, and a dead node after the node controller's grace period. Leave the machine alone meanwhile: both jobs
 import Paddle on the same processors.
@@ -44,6 +44,8 @@ PROGRAMS = {
     "collective": Path(__file__).parent / "recovery/program.py",
     "ps": Path(__file__).parent / "recovery/ps_program.py",
 }
+CHECKPOINT = "newest.pdckpt"
+"""The file that program.py renames its checkpoints to."""
 STEADY, DISTURBED = "steady", "disturbed"
 Engine = Embedded | OnCluster
 
@@ -97,10 +99,13 @@ async def both_train(engine: Engine, patience: float = 300) -> None:
 
 
 async def disturb(engine: Engine, kinds: tuple[str, ...], begun: float, options: argparse.Namespace) -> list[Fault]:
-    faults, turns = [], itertools.cycle(kinds)
-    for number, after in enumerate(moments(60 * options.minutes, options.every, options.seed)):
-        await asyncio.sleep(max(0.0, begun + after - time.time()))
+    faults, turns, count = [], itertools.cycle(kinds), max(1, int(60 * options.minutes // options.every))
+    for number, part in enumerate(parts(count, options.seed)):
+        await asyncio.sleep(max(0.0, begun + options.every * (number + 0.5) - SAVE_EVERY - time.time()))
         await engine.undo()
+        if options.job == "collective":
+            await next_checkpoint(engine.folder(DISTURBED))
+            await asyncio.sleep(part)
         kind = next(turns)
         rank = number // len(kinds) % WORKERS[options.job]
         faults.append(Fault(time.time(), kind, engine.attempt(DISTURBED), rank))
@@ -110,12 +115,20 @@ async def disturb(engine: Engine, kinds: tuple[str, ...], begun: float, options:
     return faults
 
 
-def moments(seconds: float, every: float, seed: int) -> list[float]:
-    """When faults come: one in each period, at another part of the time between two checkpoints each time."""
-    count = max(1, int(seconds // every))
-    parts = [SAVE_EVERY * (number + 0.5) / count for number in range(count)]
-    random.Random(seed).shuffle(parts)
-    return [every * (number + 0.5) - SAVE_EVERY / 2 + part for number, part in enumerate(parts)]
+def parts(count: int, seed: int) -> list[float]:
+    """How many seconds after a checkpoint each fault comes: spread evenly over the time until the next one."""
+    found = [SAVE_EVERY * (number + 0.5) / count for number in range(count)]
+    random.Random(seed).shuffle(found)
+    return found
+
+
+async def next_checkpoint(folder: Path, patience: float = 2 * SAVE_EVERY) -> None:
+    """Wait until the program saves; not for long, because it may not have recovered from the last fault yet."""
+    newest, begun, deadline = folder / CHECKPOINT, time.time(), time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if newest.exists() and newest.stat().st_mtime >= begun:
+            return
+        await asyncio.sleep(0.05)
 
 
 def report(

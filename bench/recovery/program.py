@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -29,22 +30,23 @@ mark("started")
 print("importing paddle", flush=True)
 
 import paddle  # noqa: E402
+import paddle.distributed as dist  # noqa: E402
 from paddle import nn  # noqa: E402
-from paddle.distributed import fleet  # noqa: E402
 
 mark("imported")
 
 
 def main() -> None:
     os.environ.setdefault("PADDLE_DISTRI_BACKEND", "gloo")
-    fleet.init(is_collective=True)
+    await_first_worker()
+    dist.init_parallel_env()
     mark("joined")
     paddle.seed(1)
     network = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
     optimizer = paddle.optimizer.Adam(0.001, parameters=network.parameters())
     begin = restore(network, optimizer)
     mark("restored", begin)
-    model = fleet.distributed_model(network)
+    model = paddle.DataParallel(network)
     due = saved = time.monotonic()
     for step in range(begin + 1, STEPS):
         loss = train(model, optimizer, step)
@@ -56,6 +58,17 @@ def main() -> None:
             if time.monotonic() - saved >= SAVE_EVERY:
                 save(step, network, optimizer)
                 saved = time.monotonic()
+
+
+def await_first_worker(patience: float = 30.0) -> None:
+    """Paddle tries to connect only every 3 s: a worker that is a moment earlier than the first would wait for that."""
+    host, port = os.environ["PADDLE_TRAINER_ENDPOINTS"].split(",")[0].split(":")
+    deadline = time.monotonic() + patience
+    while RANK and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.05)
 
 
 def train(model: Any, optimizer: Any, step: int) -> float:

@@ -34,7 +34,7 @@ def verdicts(job: str, kept: float, recoveries: Sequence[Recovery], stall_second
     kinds = {fault.kind for fault, _ in recoveries}
     found = [Verdict("steps kept", f"{kept:.1f} %", f"at least {KEPT[job]:g} %", kept >= KEPT[job])]
     found = found if kinds and kinds <= KEPT_KINDS else []
-    return [*found, *_growth(recoveries), *_hangs(recoveries, stall_seconds), *_nodes(recoveries)]
+    return [*found, _ended(recoveries), *_growth(recoveries), *_hangs(recoveries, stall_seconds), *_nodes(recoveries)]
 
 
 def until_first_step(took: Mapping[str, float]) -> float:
@@ -42,8 +42,13 @@ def until_first_step(took: Mapping[str, float]) -> float:
     return sum(seconds for stage, seconds in took.items() if stage != "caught up")
 
 
+def _ended(recoveries: Sequence[Recovery]) -> Verdict:
+    ended = sum("stepped" in took for _, took in recoveries)
+    return Verdict("recoveries that ended", str(ended), f"all {len(recoveries)}", ended == len(recoveries))
+
+
 def _growth(recoveries: Sequence[Recovery]) -> Iterator[Verdict]:
-    """The first recovery of each kind against the last; one that is not over is left out."""
+    """The first recovery of each kind against the last."""
     for kind in dict.fromkeys(fault.kind for fault, _ in recoveries):
         took = [until_first_step(took) for fault, took in recoveries if fault.kind == kind and "stepped" in took]
         if len(took) > 1:
@@ -54,18 +59,15 @@ def _growth(recoveries: Sequence[Recovery]) -> Iterator[Verdict]:
 
 def _hangs(recoveries: Sequence[Recovery], stall_seconds: float) -> Iterator[Verdict]:
     limit = stall_seconds + NOTICED_AFTER_STALL
-    noticed = [took["noticed"] + took["decided"] for fault, took in recoveries if _is_seen(fault, took, "freeze")]
+    hangs = [took for fault, took in recoveries if fault.kind == "freeze"]
+    noticed = [took["noticed"] + took["decided"] for took in hangs if "decided" in took]
     if noticed:
         goal = f"at most {limit:g} s with stallSeconds {stall_seconds:g}"
         yield Verdict("a frozen worker is noticed after", f"{max(noticed):.1f} s", goal, max(noticed) <= limit)
 
 
 def _nodes(recoveries: Sequence[Recovery]) -> Iterator[Verdict]:
-    took = [until_first_step(took) for fault, took in recoveries if _is_seen(fault, took, "node")]
+    took = [until_first_step(took) for fault, took in recoveries if fault.kind == "node" and "stepped" in took]
     if took:
         found = f"{max(took):.1f} s"
         yield Verdict("trains again after a killed node", found, f"about {NODE_SECONDS:g} s", max(took) <= NODE_SECONDS)
-
-
-def _is_seen(fault: Fault, took: Mapping[str, float], kind: str) -> bool:
-    return fault.kind == kind and {"noticed", "decided", "stepped"} <= took.keys()

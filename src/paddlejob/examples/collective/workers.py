@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,20 @@ def join() -> None:
     # The launcher sets the backend; without it Paddle defaults to NCCL.
     if not paddle.is_compiled_with_cuda():
         os.environ.setdefault("PADDLE_DISTRI_BACKEND", "gloo")
+    _await_first_worker()
     dist.init_parallel_env()
+
+
+def _await_first_worker(patience: float = 30.0) -> None:
+    """Wait until worker 0 listens: Paddle itself would try again only after 3 s."""
+    master = os.getenv("PADDLE_MASTER") or os.getenv("PADDLE_TRAINER_ENDPOINTS", "").split(",")[0]
+    host, _, port = master.rpartition(":")
+    deadline = time.monotonic() + patience
+    while os.getenv("PADDLE_TRAINER_ID", "0") != "0" and host and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.05)
 
 
 def averaging(network: Any) -> Any:
