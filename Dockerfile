@@ -1,5 +1,9 @@
 # The operator's image. docs/howto/install.md describes how to build and push it.
-FROM python:3.11-slim
+ARG PYTHON_IMAGE=python:3.11-slim
+FROM ${PYTHON_IMAGE}
+
+# For networks in which the public sources are slow: docs/howto/mainland.md.
+ARG PIP_INDEX_URL
 
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src

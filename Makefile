@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test test-unit test-local test-examples test-launch test-engines test-apiserver test-aws test-web test-e2e \
-	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture verify bench mutants chaos lock clean
+	test-full test-e2e-full test-apiserver-full cluster cluster-down lint format generate picture docs docs-serve verify bench mutants chaos lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -84,11 +84,21 @@ format: setup ## format the code with ruff
 generate: setup ## regenerate all generated files
 	@$(BIN)/python -m tools.generate
 
-picture: setup ## record the picture of the live view in the README
+picture: setup ## record the pictures of the documentation from real runs, and draw its diagrams and plots
 	@$(BIN)/python -m tools.picture
+	@$(BIN)/python -m tools.web_picture
+	@$(BIN)/python -m tools.generate
 
-verify: setup ## fail if a generated file is out of date
+docs: setup ## build the documentation site in English and Chinese into dist/docs
+	@$(BIN)/python -m tools.docs check
+	@$(BIN)/python -m tools.docs build
+
+docs-serve: setup ## build the documentation site and serve it on this machine; PORT=n
+	@$(BIN)/python -m tools.docs serve $(PORT)
+
+verify: setup ## fail if a generated file is out of date, or a page, its Chinese twin or a link is missing
 	@$(BIN)/python -m tools.generate --check
+	@$(BIN)/python -m tools.docs check
 
 bench: setup ## measure performance as a ratio to a lower bound
 	@$(BIN)/python -m bench.operator
@@ -96,6 +106,7 @@ bench: setup ## measure performance as a ratio to a lower bound
 	@$(BIN)/python -m bench.data
 	@$(BIN)/python -m bench.parser
 	@$(BIN)/python -m bench.logs
+	@$(BIN)/python -m bench.web
 	@$(BIN)/python -m bench.goodput --kind kill --kind delete
 
 mutants: setup ## how many small defects the quick tests notice; 20 minutes; MUTANTS=n SEED=n PACKAGE=plan,engine

@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+from bench import figures
 from bench.fairness import measure_deletion, measure_fairness
 from bench.memory import measure_memory
 from bench.stage import clear, job_document, running_operator, until
@@ -82,6 +83,8 @@ async def measure(plane: ControlPlane, client: Client, jobs: int, workers: int) 
         f"{spent.rss:>5.0f}MiB {writes:>11.2f} {reports:>18.2f}"
     )
     print("               " + ", ".join(f"{count} {what}" for what, count in spent.writes.most_common()), flush=True)
+    seconds = {"created": ours.created, "floor": floor.created, "running": ours.running, "running_floor": floor.running}
+    figures.record("operator", f"{jobs}x{workers}", seconds)
 
 
 async def raw_pods(client: Client, namespace: str, total: int) -> Times:

@@ -1,10 +1,12 @@
-"""docs/reference/paddlejob.md: every field, from the descriptions in api/types.py."""
+"""docs/reference/paddlejob.md: every field, from the descriptions in api/types.py; in English and Chinese."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from paddlejob.api.crd import job_schema
+from tools.docs.chinese import chinese, english
 
 HEAD = """# PaddleJob field reference
 
@@ -12,24 +14,41 @@ HEAD = """# PaddleJob field reference
 `src/paddlejob/api/types.py`; `kubectl explain pdj.spec` prints the same descriptions.
 """
 
+CHINESE_HEAD = """# PaddleJob 字段参考
+
+`batch.paddlepaddle.org/v1`，kind 为 `PaddleJob`，简称 `pdj`。由 `make generate` 根据
+`src/paddlejob/api/types.py` 生成；`kubectl explain pdj.spec` 打印英文说明。
+"""
+COLUMNS = "| field | type | meaning |"
+CHINESE_COLUMNS = "| 字段 | 类型 | 含义 |"
+
 
 def reference() -> str:
+    return HEAD + _tables(COLUMNS, english)
+
+
+def chinese_reference() -> str:
+    return CHINESE_HEAD + _tables(CHINESE_COLUMNS, chinese)
+
+
+def _tables(columns: str, text: Callable[[str], str]) -> str:
     schema = job_schema()["properties"]
-    return HEAD + "".join(
-        f"\n## {part}\n\n| field | type | meaning |\n|---|---|---|\n" + "".join(_rows(part, schema[part]))
+    return "".join(
+        f"\n## {part}\n\n{columns}\n|---|---|---|\n" + "".join(_rows(part, schema[part], text))
         for part in ("spec", "status")
     )
 
 
-def _rows(path: str, schema: dict[str, Any]) -> list[str]:
+def _rows(path: str, schema: dict[str, Any], text: Callable[[str], str]) -> list[str]:
     rows = []
     for name, field in schema["properties"].items():
         here = f"{path}.{name}"
-        rows.append(f"| `{here}` | {_type(field)} | {field.get('description', '')}{_bounds(field)} |\n")
+        meaning = text(field.get("description", ""))
+        rows.append(f"| `{here}` | {_type(field)} | {meaning}{_bounds(field, text)} |\n")
         if name != "template" and "properties" in field:
-            rows += _rows(here, field)
+            rows += _rows(here, field, text)
         elif "properties" in field.get("items", {}):
-            rows += _rows(f"{here}[]", field["items"])
+            rows += _rows(f"{here}[]", field["items"], text)
     return rows
 
 
@@ -39,8 +58,8 @@ def _type(field: dict[str, Any]) -> str:
     return str(field.get("type", "number or text"))
 
 
-def _bounds(field: dict[str, Any]) -> str:
-    bounds = [f"default {field['default']}"] if field.get("default") not in (None, "") else []
-    bounds += [f"at least {field['minimum']}"] if "minimum" in field else []
-    bounds += [f"at most {field['maximum']}"] if "maximum" in field else []
+def _bounds(field: dict[str, Any], text: Callable[[str], str]) -> str:
+    bounds = [f"{text('default')} {field['default']}"] if field.get("default") not in (None, "") else []
+    bounds += [f"{text('at least')} {field['minimum']}"] if "minimum" in field else []
+    bounds += [f"{text('at most')} {field['maximum']}"] if "maximum" in field else []
     return f" ({', '.join(bounds)})" if bounds else ""

@@ -1,5 +1,9 @@
 # docker build -f examples/Dockerfiles/k8s_data.Dockerfile -t paddlepaddle/paddle-tutorial:k8s_data .
-FROM python:3.11-slim
+ARG PYTHON_IMAGE=python:3.11-slim
+FROM ${PYTHON_IMAGE}
+
+# For networks in which the public sources are slow: docs/howto/mainland.md.
+ARG PIP_INDEX_URL
 
 COPY pyproject.toml requirements.lock README.md LICENSE /source/
 COPY src /source/src

@@ -39,6 +39,7 @@ VERBS = {
     "scale": Verb("verbs.scale:command", "Change the number of workers of a job."),
     "suspend": Verb("verbs.suspend:suspend", "Stop a job so that it can be resumed later."),
     "resume": Verb("verbs.suspend:resume", "Resume a suspended or interrupted job."),
+    "rerun": Verb("verbs.rerun:command", "Run a job that has ended once more."),
     "delete": Verb("verbs.delete:command", "Stop and delete jobs."),
     "clean": Verb("verbs.clean:command", "Remove the logs of former runs on this machine."),
     "init": Verb("verbs.init:command", "Create a commented job file to start from."),

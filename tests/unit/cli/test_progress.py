@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from paddlejob.cli.run.summary import summarize
 from paddlejob.client.describe.explain import as_data, explain
 from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.describe.progress import progress_line
-from paddlejob.client.targets.target import JobView, LastOutput, PodView
+from paddlejob.client.targets.target import EventView, JobView, LastOutput, PodView
 from paddlejob.client.watch.machine import MachineObserver
 from paddlejob.local.state.store import Store
 from paddlejob.plan import times
@@ -153,6 +154,31 @@ def test_lines_for_pipes_show_progress_once_for_every_step(log: Path, capsys: py
         "step 10/60, loss 0.5",
         "step 20/60, loss 0.5",
     ]
+
+
+def test_lines_for_pipes_tell_of_a_restart_that_was_over_before_its_phase_was_seen(capsys: pytest.CaptureFixture[str]):
+    failed = "mnist-worker-1 failed with exit status 1; restart 1 now"
+    event = EventView("", "ProgramFailed", f"{failed}\nits last lines", warning=True)
+    screen = PlainScreen()
+    for events in ([], [event], [event]):
+        screen.show([replace(view(), events=events)])
+    assert [line.split(": ", 1)[1] for line in capsys.readouterr().out.splitlines()] == [
+        "Running: all pods are running",
+        f"ProgramFailed: {failed}",
+    ]
+
+
+def test_an_event_that_the_status_tells_too_is_printed_once(capsys: pytest.CaptureFixture[str]):
+    failed = "mnist-worker-1 failed with exit status 1; restart 2 in 2 s"
+    event = EventView("", "ProgramFailed", failed, warning=True)
+    seen = view("Restarting")
+    status = seen.job.status.model_copy(update={"message": failed})
+    restarting = replace(seen, job=seen.job.model_copy(update={"status": status}))
+    screen = PlainScreen()
+    screen.show([restarting])
+    screen.show([replace(restarting, events=[event])])
+    screen.show([replace(view(), events=[event])])
+    assert capsys.readouterr().out.count(failed) == 1
 
 
 def test_the_summary_of_a_run_shows_progress_instead_of_what_the_framework_prints(

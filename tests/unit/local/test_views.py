@@ -66,6 +66,9 @@ def test_a_page_shows_the_actual_and_the_wanted_size_of_an_elastic_job():
     page = job_page(JobView(PaddleJob.model_validate(made), made, "Running", "", [], []))
     assert "workers: 3 of 4 wanted (requests 2, limits 8)" in page
     assert "workers:" not in job_page(view("Running"))
+    made["status"] = {"phase": "Suspended", "worker": {"replicas": 4, "ready": "0/4"}}
+    page = job_page(JobView(PaddleJob.model_validate(made), made, "Suspended", "", [], []))
+    assert "workers: 0 of 4 wanted (requests 2, limits 8)" in page
 
 
 def test_json_and_yaml_hold_the_whole_object():
@@ -137,5 +140,5 @@ def test_the_page_of_a_job_says_which_failures_count_and_which_nodes_are_avoided
             avoidedNodes=["node-7", "node-9"],
         )
     )
-    assert "restarts 12 (1 of 3 without progress)" in page
+    assert "restarts 12 (1 of 3 since step 4000)" in page
     assert "Avoids node-7, node-9" in page

@@ -41,6 +41,7 @@ async def check_cluster(client: Client, target: ClusterTarget, namespace: str) -
         *await check_operators(client, target, namespace),
         await check_permissions(client, namespace),
         await check_volcano(client),
+        await check_kueue(client),
         await check_webhooks(client),
     ]
 
@@ -103,6 +104,13 @@ async def check_volcano(client: Client) -> Check:
     if await Discovery(client).resource(contract.VOLCANO_API, "PodGroup"):
         return good("Volcano", "installed; gang scheduling is available")
     return note("Volcano", "not installed", "only jobs with schedulerName: volcano or a schedulingPolicy need it")
+
+
+async def check_kueue(client: Client) -> Check:
+    for version in contract.KUEUE_VERSIONS:
+        if await Discovery(client).resource(f"{contract.KUEUE_GROUP}/{version}", "Workload"):
+            return good("Kueue", f"installed ({version}); jobs can wait for quota in its queues")
+    return note("Kueue", "not installed", f"only jobs with the label {contract.LABEL_QUEUE} need it")
 
 
 async def check_webhooks(client: Client) -> Check:

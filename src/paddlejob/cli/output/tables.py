@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from paddlejob.api.types import PaddleJob, Role
+from paddlejob.api.types import PaddleJob, Phase, Role
 from paddlejob.client.describe.humanize import age, run_time, size
 from paddlejob.client.describe.progress import progress_page, summary
 from paddlejob.client.targets.target import JobView, LastOutput, PodView
@@ -86,17 +86,18 @@ def pod_table(pods: list[PodView]) -> str:
 def _restarts(job: PaddleJob) -> str:
     """Where steps are known, backoffLimit counts only the failures since the job last came further."""
     status, limit = job.status, job.spec.backoff_limit
-    known = status.progress is not None and status.progress.highestStep is not None and not job.spec.live_workers
-    if not known or status.failuresWithoutProgress == status.restarts:
+    furthest = status.progress.furthest if status.progress else ""
+    if not furthest or status.failuresWithoutProgress == status.restarts:
         return f"restarts {status.restarts} of {limit}"
-    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} without progress)"
+    since = "in this attempt" if job.spec.live_workers else f"since {furthest}"
+    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} {since})"
 
 
 def _size(job: PaddleJob) -> str:
     """The actual and the wanted size of an elastic job, and its bounds."""
     worker = job.spec.roles[Role.WORKER]
     most = f", limits {worker.limits}" if worker.limits else ""
-    actual = job.status.role(Role.WORKER).replicas
+    actual = 0 if job.status.phase is Phase.SUSPENDED else job.status.role(Role.WORKER).replicas
     return f"workers: {actual} of {worker.replicas} wanted (requests {worker.requests}{most})"
 
 

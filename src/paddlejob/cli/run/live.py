@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paddlejob.cli.run.charts import bar, sparkline
+from paddlejob.cli.run.news import News
 from paddlejob.client.describe.humanize import restarts, run_time, size
 from paddlejob.client.describe.progress import fraction, progress_line
 from paddlejob.client.targets.target import JobView, PodView
@@ -40,8 +41,12 @@ class LiveScreen:
         self._observer = observer
         self._footer = footer
         self._drawn = 0.0
+        self._news = News()
 
     def show(self, views: list[JobView]) -> None:
+        for view in views:
+            for line in self._news.of(view):
+                self._live.console.print(Text(f"{view.title}: {line}", "yellow"))
         if time.monotonic() - self._drawn < REFRESH_INTERVAL:
             return
         height = (self._live.console.size.height - bool(self._footer)) // max(1, len(views))

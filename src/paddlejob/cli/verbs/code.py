@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Write the code that was submitted with a job to a directory.
 
-    \\b
+    \b
     Example:
       pdj code train -n team -o code-of-train
     """

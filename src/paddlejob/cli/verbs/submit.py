@@ -38,7 +38,12 @@ def command(
     code: Annotated[
         str, typer.Option(help="Ship the files of this directory with the job and train in it.", metavar="DIR")
     ] = "",
-    queue: Annotated[str, typer.Option(help="Queue of the job.", metavar="QUEUE")] = "",
+    queue: Annotated[
+        str,
+        typer.Option(
+            help="Queue in which the job waits for quota: Kueue's, or Volcano's if it asks for that.", metavar="QUEUE"
+        ),
+    ] = "",
     save: programs.Save = "",
     output: PlainFormat = Output.yaml,
     follow: Annotated[

@@ -54,7 +54,7 @@ async def create_config_maps(client: Client, submission: Submission, archive: Ar
         for namespace, name in submission.jobs:
             owner = owner_reference(await client.get(PADDLEJOBS, name, namespace))
             for document in config_maps(archive, namespace, owner):
-                await _create_or_share(client, document, owner)
+                await create_or_share(client, document, owner)
     except PaddleJobError as error:
         for namespace, name in submission.jobs:
             await _delete_job(client, namespace, name)
@@ -64,7 +64,7 @@ async def create_config_maps(client: Client, submission: Submission, archive: Ar
         ) from error
 
 
-async def _create_or_share(client: Client, document: Object, owner: Object) -> None:
+async def create_or_share(client: Client, document: Object, owner: Object) -> None:
     """A job with the same code may have created it already; then it gets one more owner."""
     namespace, name = document["metadata"]["namespace"], document["metadata"]["name"]
     for _ in range(TRIES):

@@ -121,7 +121,7 @@ class ClusterTarget:
             await client.delete(PADDLEJOBS, name, namespace, uid=job["metadata"]["uid"], propagation="Background")
             if not wait:
                 return f"{name} is being deleted"
-            await _wait_until_deleted(client, job)
+            await wait_until_deleted(client, job)
             return f"{name} deleted"
 
         return self.with_client(delete_job)
@@ -171,7 +171,7 @@ class ClusterTarget:
         return unavailable_message(operators, namespace) if stale else ""
 
 
-async def _wait_until_deleted(client: Client, job: Object) -> None:
+async def wait_until_deleted(client: Client, job: Object) -> None:
     name = job["metadata"]["name"]
     deadline = time.monotonic() + DELETE_TIMEOUT
     while remaining := [pod["metadata"]["name"] for pod in await pods_of(client, job)] or await _same_job(client, job):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,8 +26,10 @@ def read_first_worker(folder: JobFolder, follow: bool) -> Iterator[LogLine]:
             over = not follow or is_over(folder)
             for attempt, path in log_files(folder).items():
                 if attempt not in open_files:
-                    open_files[attempt] = path.open("rb")
-                yield from new_lines(open_files[attempt], attempt, partial=over)
+                    with suppress(FileNotFoundError):  # Logs of old attempts are removed.
+                        open_files[attempt] = path.open("rb")
+                if attempt in open_files:
+                    yield from new_lines(open_files[attempt], attempt, partial=over)
             if over:
                 break
             time.sleep(PAUSE)

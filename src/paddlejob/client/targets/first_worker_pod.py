@@ -10,7 +10,7 @@ from typing import Any
 from paddlejob import contract
 from paddlejob.api.types import Role
 from paddlejob.client.targets import pod_log
-from paddlejob.client.targets.logs import INACTIVE, has_started, no_log, pods_of
+from paddlejob.client.targets.logs import has_started, is_inactive, no_log, pods_of
 from paddlejob.client.targets.target import LogChoice, LogLine
 from paddlejob.client.targets.view import job_view
 from paddlejob.errors import NotFound
@@ -37,7 +37,7 @@ async def read_first_worker(
                 read.add(pod["metadata"]["uid"])
                 async for line in _lines(client, pod, follow):
                     yield line
-        if not follow or view.job.status.phase in INACTIVE:
+        if not follow or is_inactive(view.job):
             break
         await asyncio.sleep(PAUSE)
     if not read:

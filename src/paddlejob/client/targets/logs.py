@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from paddlejob import contract
-from paddlejob.api.types import CleanPodPolicy, Phase, Role, deletes_pods
+from paddlejob.api.types import CleanPodPolicy, PaddleJob, Phase, Role, deletes_pods
 from paddlejob.client.targets import pod_log
 from paddlejob.client.targets.target import JobView, LastOutput, LogChoice
 from paddlejob.client.targets.view import job_view, training_state
@@ -26,7 +26,11 @@ QUIET_SECONDS = 5.0
 """An inactive job that prints nothing for this long is done, although its parameter servers may still run."""
 MOST_ASKED = 20
 """Replicas that are asked for their last line; a large job would take too long otherwise."""
-INACTIVE = (Phase.COMPLETED, Phase.FAILED, Phase.SUSPENDED)
+
+
+def is_inactive(job: PaddleJob) -> bool:
+    """Whether no pod starts any more. A job that lost its quota is suspended too, but continues by itself."""
+    return job.status.finished or (job.status.phase is Phase.SUSPENDED and job.spec.suspend)
 
 
 async def pods_of(client: Client, job: Object) -> list[Object]:
@@ -143,7 +147,7 @@ class _Follower:
             uid = pod["metadata"]["uid"]
             if uid not in self._readers and has_started(pod, self.choice):
                 self._readers[uid] = asyncio.create_task(self._read(pod, prefixed))
-        self.inactive = view.job.status.phase in INACTIVE
+        self.inactive = is_inactive(view.job)
 
     async def _read(self, pod: Object, prefixed: bool) -> None:
         async for line in pod_log.follow(self.client, pod, self.choice):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from paddlejob.api.types import PaddleJob
 from paddlejob.client.targets.remembered import read_remembered
 from paddlejob.client.targets.selection import selects_cluster
-from paddlejob.errors import BadInput
+from paddlejob.errors import BadInput, NoSuchJob
 
 if TYPE_CHECKING:
     from paddlejob.client.targets.cluster import ClusterTarget
@@ -221,7 +221,7 @@ def require_unfinished(view: JobView) -> None:
         raise BadInput(f"job {view.job.name} has ended ({view.phase}) and cannot be changed; run it again")
 
 
-def no_such_job(target: Target, namespace: str, name: str, others: list[str]) -> BadInput:
+def no_such_job(target: Target, namespace: str, name: str, others: list[str]) -> NoSuchJob:
     """The error for a job that does not exist."""
     known = f"existing jobs: {', '.join(others)}" if others else f"start one with `{target.start_command(namespace)}`"
-    return BadInput(f"job {name} not found in namespace {namespace}; {known}")
+    return NoSuchJob(f"job {name} not found in namespace {namespace}; {known}")

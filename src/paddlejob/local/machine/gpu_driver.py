@@ -1,8 +1,8 @@
 """Asks the NVIDIA driver for GPUs, as a program of its own: a driver that hangs must not take its caller along.
 
 `python gpu_driver.py nvml` prints what NVML lists; `python gpu_driver.py cuda` prints the UUIDs that a CUDA program
-sees, in its order; `python gpu_driver.py usage` prints a line every few seconds with what is in use of each GPU, until
-its reader is gone. All print JSON. Standard library only.
+sees, in its order; `python gpu_driver.py use` prints how busy each GPU is, `python gpu_driver.py usage` does so every
+few seconds until its reader is gone. All print JSON. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ctypes
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 MIG_ENABLED = 1
@@ -38,13 +38,13 @@ class PciInfo(ctypes.Structure):
 
 
 class Utilization(ctypes.Structure):
-    """nvmlUtilization_t."""
+    """nvmlUtilization_t, in percent."""
 
     _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
 
 
 class Memory(ctypes.Structure):
-    """nvmlMemory_t."""
+    """nvmlMemory_t, in bytes."""
 
     _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
 
@@ -71,6 +71,18 @@ class Library:
 
 def list_with_nvml() -> list[dict[str, Any] | None]:
     """All GPUs in PCI order; None for one that cannot be read, for instance because it fell off the bus."""
+    found = _each_gpu(_describe)
+    if None not in found:
+        found.sort(key=lambda gpu: gpu["pci"] if gpu else [])
+    return found
+
+
+def read_use() -> list[dict[str, Any]]:
+    """How busy each GPU is, in PCI order; GPUs that do not tell, such as divided ones, are left out."""
+    return sorted((gpu for gpu in _each_gpu(_use) if gpu), key=lambda gpu: list(gpu["pci"]))
+
+
+def _each_gpu(read: Callable[[Library, ctypes.c_void_p], dict[str, Any]]) -> list[dict[str, Any] | None]:
     nvml = Library("libnvidia-ml.so.1")
     nvml.call("nvmlInit_v2")
     found: list[dict[str, Any] | None] = []
@@ -78,33 +90,25 @@ def list_with_nvml() -> list[dict[str, Any] | None]:
         try:
             handle = ctypes.c_void_p()
             nvml.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
-            found.append(_describe(nvml, handle))
+            found.append(read(nvml, handle))
         except DriverError:
             found.append(None)
-    if None not in found:
-        found.sort(key=lambda gpu: gpu["pci"] if gpu else [])
     return found
 
 
-def measure() -> Iterator[list[dict[str, Any]]]:
-    """What is in use of each GPU, in PCI order, every few seconds: percent of its time, and bytes of its memory."""
-    nvml = Library("libnvidia-ml.so.1")
-    nvml.call("nvmlInit_v2")
-    handles = [ctypes.c_void_p() for _ in range(nvml.number("nvmlDeviceGetCount_v2"))]
-    for index, handle in enumerate(handles):
-        nvml.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
-    while True:
-        yield sorted((_usage(nvml, handle) for handle in handles), key=lambda gpu: list(gpu["pci"]))
-        time.sleep(USAGE_INTERVAL)
-
-
-def _usage(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
-    pci, used, memory = PciInfo(), Utilization(), Memory()
+def _use(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
+    pci, busy, memory = PciInfo(), Utilization(), Memory()
     nvml.call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
-    nvml.call("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(used))
+    nvml.call("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(busy))
     nvml.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
-    uuid = nvml.text("nvmlDeviceGetUUID", handle)
-    return {"uuid": uuid, "pci": [pci.domain, pci.bus, pci.device], "percent": used.gpu, "memory": memory.used}
+    return {
+        "uuid": nvml.text("nvmlDeviceGetUUID", handle),
+        "name": nvml.text("nvmlDeviceGetName", handle),
+        "pci": [pci.domain, pci.bus, pci.device],
+        "percent": busy.gpu,
+        "memory": memory.used,
+        "capacity": memory.total,
+    }
 
 
 def _describe(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
@@ -164,13 +168,16 @@ def list_with_cuda() -> list[str]:
     return found
 
 
+QUESTIONS: dict[str, Callable[[], object]] = {"nvml": list_with_nvml, "cuda": list_with_cuda, "use": read_use}
+
+
 def main() -> None:
     try:
-        if sys.argv[1:] == ["usage"]:
-            for gpus in measure():
-                print(json.dumps(gpus), flush=True)
-        print(json.dumps(list_with_cuda() if sys.argv[1:] == ["cuda"] else list_with_nvml()))
-    except (OSError, DriverError) as error:
+        while sys.argv[1] == "usage":
+            print(json.dumps(read_use()), flush=True)
+            time.sleep(USAGE_INTERVAL)
+        print(json.dumps(QUESTIONS[sys.argv[1]]()))
+    except (OSError, AttributeError, DriverError) as error:
         sys.exit(str(error))
 
 

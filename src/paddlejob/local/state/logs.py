@@ -1,8 +1,9 @@
-"""Reads the logs of a job's pods: whole, their tail, or as they grow, also across restarts."""
+"""The logs of a job's pods: read whole, their tail, or as they grow, also across restarts; old ones are removed."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from paddlejob.plan import names
 PIECE = 1 << 20
 PAUSE = 0.15
 TAIL_BYTES = 2048
+KEPT_ATTEMPTS = 10
+"""Attempts of a job whose logs are kept: one that restarts for weeks must not fill the disk."""
 
 
 class Choice(Protocol):
@@ -70,11 +73,8 @@ def is_over(folder: JobFolder) -> bool:
 
 
 def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
-    numbered = (path for path in folder.path.glob("logs/attempt-*") if path.name.partition("-")[2].isdecimal())
-    attempts = sorted(numbered, key=lambda path: int(path.name.partition("-")[2]))
-    if choice.attempt:
-        attempts = [path for path in attempts if path.name == f"attempt-{choice.attempt}"]
-    newest = attempts[-1:]
+    attempts = _attempts(folder)
+    newest = [attempts[choice.attempt or max(attempts)]] if choice.attempt in {0, *attempts} and attempts else []
     found: dict[Path, tuple[str, int]] = {}
     prefix = f"{folder.key[1]}-"
     for path in (log for attempt in newest for log in attempt.glob("*.log")):
@@ -85,6 +85,19 @@ def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
         if container == choice.container and choice.role in ("", role) and choice.index in (None, int(index)):
             found[path] = (role, int(index))
     return {path: f"{role}-{index}" for path, (role, index) in sorted(found.items(), key=lambda item: item[1])}
+
+
+def prune_logs(folder: JobFolder, attempt: int) -> None:
+    """Remove the logs of attempts that are too old, when this one begins."""
+    for number, path in _attempts(folder).items():
+        if number <= attempt - KEPT_ATTEMPTS:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _attempts(folder: JobFolder) -> dict[int, Path]:
+    """The directories with the logs of each attempt."""
+    found = ((path.name.partition("-")[2], path) for path in folder.path.glob("logs/attempt-*"))
+    return {int(number): path for number, path in found if number.isdecimal()}
 
 
 class _Log:
