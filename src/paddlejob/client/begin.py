@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paddlejob.client.describe.humanize import size
-from paddlejob.client.prepare import Prepared
 from paddlejob.client.settings import read_settings, settings_file
+from paddlejob.local.options import RunOptions
 from paddlejob.local.state.history import History
 from paddlejob.local.state.store import Store
 from paddlejob.plan import names
@@ -15,15 +15,17 @@ from paddlejob.plan import names
 if TYPE_CHECKING:
     from paddlejob.local.runner import Held
 
+Object = dict[str, Any]
 
-def begin(store: Store, prepared: list[Prepared]) -> tuple[Held, list[str]]:
+
+def begin(store: Store, jobs: list[tuple[Object, RunOptions]]) -> tuple[Held, list[str]]:
     """Store all jobs, or none if one of them cannot be stored; also returns notes about logs that were removed."""
     settings = read_settings()
     held: Held = []
     notes: list[str] = []
     try:
-        for one in prepared:
-            held.append(store.begin(one.document, one.options, time.time()))
+        for document, options in jobs:
+            held.append(store.begin(document, options, time.time()))
             notes += _trim(store, held[-1][0].key, settings.keep_runs, settings.most_bytes)
     except BaseException:
         for folder, lock in held:

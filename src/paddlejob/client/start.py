@@ -34,7 +34,7 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
     )
     given = Given([job.name or "job"], lambda _: [*job.others, job.document])
     (prepared,) = prepare(given, options, store, this_machine(), namespace, cpu)
-    held, notes = begin(store, [prepared])
+    held, notes = begin(store, [(prepared.document, prepared.options)])
     for note in notes:
         warnings.warn(note, stacklevel=2)
     runner = start_spawned(store, held)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from paddlejob.client.watch.observation import Observation
 from paddlejob.client.watch.usage import ProcessMeter, Usage
 from paddlejob.plan import times
 from tests.support.builders import job
+from tests.support.fake_gpus import fake_driver, new_uuid
 
 
 def view(replicas: int = 2, **progress: Any) -> JobView:
@@ -127,21 +128,12 @@ def test_cpu_and_memory_of_a_process_include_its_children():
     assert meter.read(started.pid) is None
 
 
-@pytest.mark.parametrize(
-    ("visible", "expected"), [("1", (80.0, 4)), ("0,1", (50.0, 7)), ("GPU-b", (80.0, 4)), ("", None)]
-)
-def test_a_replica_uses_the_gpus_that_it_was_given(visible: str, expected: tuple[float, int] | None):
-    """The program prints what the driver does; there is no driver here."""
-    gpus = [{"uuid": "GPU-a", "percent": 20, "memory": 3}, {"uuid": "GPU-b", "percent": 80, "memory": 4}]
-    meter = GpuMeter(
-        [sys.executable, "-c", f"import time; print({json.dumps(json.dumps(gpus))}, flush=True); time.sleep(99)"]
-    )
-    process = subprocess.Popen(["sleep", "99"], env={"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": visible})
-    try:
-        deadline = time.monotonic() + 30
-        while not meter.read(process.pid) and expected and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert meter.read(process.pid) == expected
-    finally:
-        process.kill()
-        process.wait()
+def test_a_replica_uses_the_gpus_that_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The library is a stand-in for the driver's; there is no GPU here."""
+    first, second = new_uuid(), new_uuid()
+    for name, value in fake_driver(tmp_path, f"{first}|H100|20 {second}|H100|80").items():
+        monkeypatch.setenv(name, value)
+    meter = GpuMeter()
+    assert meter.use_of([second]) == (80, 80 << 30)
+    assert meter.use_of([first, second]) == (50, 100 << 30)
+    assert meter.use_of(["GPU-of-another-machine"]) == meter.use_of([]) == (None, None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from paddlejob.client.watch.usage import Usage
 from paddlejob.web.actions import arguments
 from paddlejob.web.views.attempts import attempts_of
 from paddlejob.web.views.commands import commands
 from paddlejob.web.views.detail import detail_of
-from paddlejob.web.views.machine import Usage
 from paddlejob.web.views.plan import SHOWN, plan_of
 from paddlejob.web.views.row import fraction_of, queue_of, row_of
 from tests.support.web_jobs import view
@@ -89,7 +89,7 @@ def test_attempts_before_the_record_began_are_not_invented():
     ],
 )
 def test_a_page_offers_what_makes_sense_in_a_phase(phase: str, expected: list[str]):
-    made = view(status={"phase": phase}, flags=" -n team")
+    made = view(status={"phase": phase}, flags=" -n team", suspend=phase == "Suspended")
     found = commands(made, resizable=True, read_only=False)
     assert [one.action for one in found] == expected
     assert all(" -n team" in one.text and "mnist" in one.text for one in found)

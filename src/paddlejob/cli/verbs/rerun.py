@@ -21,7 +21,8 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 def command(name: JobName, namespace: Namespace = "", cluster: Cluster = None, context: Context = "") -> None:
     """Run a job that has ended once more, from the start and in the background.
 
-    The job keeps its name and its options; its former logs and status are removed.
+    The job keeps its name and its options. On this machine the logs of the former run are kept (`pdj list --history`);
+    on a cluster they are deleted with its pods.
 
     \b
     Example:
@@ -60,9 +61,8 @@ def fresh_document(document: Object) -> Object:
 
 def _run_here(target: LocalTarget, view: JobView) -> None:
     """With the options and the environment of the former run."""
-    import time
-
     from paddlejob.api.types import PaddleJob
+    from paddlejob.client.begin import begin
     from paddlejob.errors import NotPossible
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.preflight import preflight
@@ -75,7 +75,10 @@ def _run_here(target: LocalTarget, view: JobView) -> None:
     checked = preflight(PaddleJob.model_validate(document), options, target.store, this_machine(), *probe())
     if checked.errors:
         raise NotPossible("\n".join(f"job {view.job.name}: {error}" for error in checked.errors))
-    start_detached(target.store, [target.store.begin(document, options, time.time())])
+    held, notes = begin(target.store, [(document, options)])
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    start_detached(target.store, held)
 
 
 async def _submit_again(client: Client, job: Object) -> None:

@@ -147,7 +147,7 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
 def _begin(store: Store, prepared: list[Prepared]) -> Held:
     from paddlejob.client.begin import begin
 
-    held, notes = begin(store, prepared)
+    held, notes = begin(store, [(one.document, one.options) for one in prepared])
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     return held

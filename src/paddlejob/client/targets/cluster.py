@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 from paddlejob import contract
@@ -89,7 +89,7 @@ class ClusterTarget:
             )
         self.with_client(lambda client: self._get(client, namespace, name))
 
-        async def stream() -> AsyncIterator[bytes]:
+        async def stream() -> AsyncGenerator[bytes, None]:
             async with Client(self.access) as client:
                 read = follow_logs if choice.follow else read_logs
                 async for line in read(client, namespace, name, choice, self.flags(namespace)):
@@ -100,7 +100,7 @@ class ClusterTarget:
     def first_worker_log(self, namespace: str, name: str, follow: bool) -> Iterator[LogLine]:
         self.with_client(lambda client: self._get(client, namespace, name))
 
-        async def stream() -> AsyncIterator[LogLine]:
+        async def stream() -> AsyncGenerator[LogLine, None]:
             async with Client(self.access) as client:
                 async for line in read_first_worker(client, namespace, name, follow, self.flags(namespace)):
                     yield line

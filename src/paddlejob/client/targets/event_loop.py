@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,11 +19,16 @@ def run_outside_loop(coroutine: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-def iterate(stream: AsyncIterator[T]) -> Iterator[T]:
-    """An asynchronous iterator as a synchronous one. It is closed when the caller stops early."""
+def iterate(stream: AsyncGenerator[T, None]) -> Iterator[T]:
+    """An asynchronous generator as a synchronous one. It is closed when the caller stops early."""
     with _runner() as run:
-        while (piece := run(anext(stream, None))) is not None:
-            yield piece
+        try:
+            while (piece := run(anext(stream, None))) is not None:
+                yield piece
+        finally:
+            # After an interrupt it may still be running; then it ends with its loop.
+            with suppress(RuntimeError):
+                run(stream.aclose())
 
 
 @contextmanager
@@ -45,12 +50,18 @@ def _runner() -> Iterator[Any]:
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
-        for task in (pending := asyncio.all_tasks(loop)):
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        loop.run_until_complete(_cancel_tasks())
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
+
+
+async def _cancel_tasks() -> None:
+    """Inside the loop: outside of one, asyncio.gather of nothing fails."""
+    pending = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
 
 
 async def _awaited(awaitable: Any) -> Any:

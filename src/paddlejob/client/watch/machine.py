@@ -13,6 +13,7 @@ from paddlejob.client.watch.losses import Losses
 from paddlejob.client.watch.observation import Observation, pods_to_quote, without_framework
 from paddlejob.client.watch.usage import ProcessMeter, Usage
 from paddlejob.engine.backend import Key
+from paddlejob.local.machine.reservations import gpus_of_pods
 from paddlejob.local.state.store import Store
 
 MOST_READ = 4 << 20
@@ -46,11 +47,17 @@ class MachineObserver:
         return log.losses.values
 
     def _usage(self, view: JobView) -> dict[str, Usage]:
-        return {pod.name: usage for pod in view.pods if pod.pid and (usage := self._usage_of(pod.pid))}
+        return replica_usage(self._store, view, self._meter, self._gpus)
 
-    def _usage_of(self, pid: int) -> Usage | None:
-        usage, gpu = self._meter.read(pid), self._gpus.read(pid)
-        return replace(usage, gpu=gpu[0], gpu_memory=gpu[1]) if usage and gpu else usage
+
+def replica_usage(store: Store, view: JobView, processes: ProcessMeter, gpus: GpuMeter) -> dict[str, Usage]:
+    """What the running replicas of a job use, by the name of the pod."""
+    used = {pod.name: usage for pod in view.pods if pod.pid and (usage := processes.read(pod.pid))}
+    held = gpus_of_pods(store.folder((view.job.namespace, view.job.name))) if used else {}
+    for name in used.keys() & held.keys():
+        percent, memory = gpus.use_of(held[name])
+        used[name] = replace(used[name], gpu=percent, gpu_memory=memory)
+    return used
 
 
 class _LossLog:

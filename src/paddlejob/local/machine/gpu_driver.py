@@ -1,8 +1,7 @@
 """Asks the NVIDIA driver for GPUs, as a program of its own: a driver that hangs must not take its caller along.
 
 `python gpu_driver.py nvml` prints what NVML lists; `python gpu_driver.py cuda` prints the UUIDs that a CUDA program
-sees, in its order; `python gpu_driver.py use` prints how busy each GPU is, `python gpu_driver.py usage` does so every
-few seconds until its reader is gone. All print JSON. Standard library only.
+sees, in its order; `python gpu_driver.py use` prints how busy each GPU is. All print JSON. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 MIG_ENABLED = 1
-USAGE_INTERVAL = 2.0
 BUFFER = 96
 
 
@@ -78,8 +75,8 @@ def list_with_nvml() -> list[dict[str, Any] | None]:
 
 
 def read_use() -> list[dict[str, Any]]:
-    """How busy each GPU is, in PCI order; GPUs that do not tell, such as divided ones, are left out."""
-    return sorted((gpu for gpu in _each_gpu(_use) if gpu), key=lambda gpu: list(gpu["pci"]))
+    """How busy each GPU is; GPUs that do not tell, such as divided ones, are left out."""
+    return [gpu for gpu in _each_gpu(_use) if gpu]
 
 
 def _each_gpu(read: Callable[[Library, ctypes.c_void_p], dict[str, Any]]) -> list[dict[str, Any] | None]:
@@ -97,14 +94,12 @@ def _each_gpu(read: Callable[[Library, ctypes.c_void_p], dict[str, Any]]) -> lis
 
 
 def _use(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
-    pci, busy, memory = PciInfo(), Utilization(), Memory()
-    nvml.call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
+    busy, memory = Utilization(), Memory()
     nvml.call("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(busy))
     nvml.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
     return {
         "uuid": nvml.text("nvmlDeviceGetUUID", handle),
         "name": nvml.text("nvmlDeviceGetName", handle),
-        "pci": [pci.domain, pci.bus, pci.device],
         "percent": busy.gpu,
         "memory": memory.used,
         "capacity": memory.total,
@@ -173,9 +168,6 @@ QUESTIONS: dict[str, Callable[[], object]] = {"nvml": list_with_nvml, "cuda": li
 
 def main() -> None:
     try:
-        while sys.argv[1] == "usage":
-            print(json.dumps(read_use()), flush=True)
-            time.sleep(USAGE_INTERVAL)
         print(json.dumps(QUESTIONS[sys.argv[1]]()))
     except (OSError, AttributeError, DriverError) as error:
         sys.exit(str(error))

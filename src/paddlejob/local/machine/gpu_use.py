@@ -17,8 +17,6 @@ TIMEOUT = 5.0
 class GpuUse:
     uuid: str
     name: str
-    pci: list[int]
-    """Domain, bus and device."""
     percent: float
     """Of the last second or less, as the driver counts."""
     memory: int

@@ -10,8 +10,9 @@ from paddlejob.client.targets.target import JobView
 from paddlejob.web.views.row import Key, Row
 
 if TYPE_CHECKING:
+    from paddlejob.client.watch.usage import Usage
     from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece
-    from paddlejob.web.views.machine import MachineInfo, Usage
+    from paddlejob.web.views.machine import MachineInfo
     from paddlejob.web.views.series import Series
 
 

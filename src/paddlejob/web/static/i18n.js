@@ -95,7 +95,7 @@ const TEXTS = {
     "The job and its logs are removed. This cannot be undone.",
     "作业及其日志将被删除，且无法恢复。",
   ],
-  "about-rerun": ["The job starts over; its former logs are removed.", "作业将重新开始；之前的日志会被删除。"],
+  "about-rerun": ["The job starts over. This machine keeps the logs of the former run; a cluster deletes them.", "作业将重新开始。本机会保留之前的日志；集群会删除。"],
   workers: ["Workers", "worker 数量"],
   allReplicas: ["All replicas", "所有副本"],
   latest: ["latest attempt", "最近一次尝试"],

@@ -11,10 +11,10 @@ import orjson
 from paddlejob.api.types import Phase
 from paddlejob.client.describe.next_step import next_step
 from paddlejob.client.targets.target import EventView, JobView, PodView
+from paddlejob.client.watch.usage import Usage
 from paddlejob.plan.size import is_resizable
 from paddlejob.web.views.attempts import Attempt, attempts_of
 from paddlejob.web.views.commands import Command, commands
-from paddlejob.web.views.machine import Usage
 from paddlejob.web.views.row import Row, moment, row_of
 
 EVENTS = 200

@@ -57,13 +57,3 @@ class MachineInfo:
     gpus: list[GpuInfo] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     queues: list[Queue] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Usage:
-    cpu: float | None = None
-    """CPUs in use; None until two readings are known."""
-    memory: int | None = None
-    """Bytes."""
-    gpu: float | None = None
-    """Percent of its GPUs, where the driver tells."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paddlejob.api.types import Status
-from paddlejob.cli.verbs.plan import planned_objects
 from paddlejob.client.describe.formats import to_yaml
+from paddlejob.client.planned import planned_objects
 from paddlejob.client.targets.target import JobView
 from paddlejob.errors import PaddleJobError
 

@@ -13,6 +13,7 @@ from paddlejob import contract
 from paddlejob.client.targets.cluster import ClusterTarget
 from paddlejob.client.targets.target import JobView
 from paddlejob.client.targets.view import job_view
+from paddlejob.client.watch.usage import PodMeter, Usage
 from paddlejob.errors import Forbidden, KubeError, NoSuchJob, NotPossible, Overloaded, PaddleJobError, Unreachable
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
@@ -22,9 +23,8 @@ from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece
 from paddlejob.web.sources.cluster.machine import ClusterMeter
 from paddlejob.web.sources.cluster.pod_logs import PodLogs
 from paddlejob.web.sources.cluster.series import SeriesTasks
-from paddlejob.web.sources.cluster.usage import PodMeter
 from paddlejob.web.sources.source import Description
-from paddlejob.web.views.machine import MachineInfo, Usage
+from paddlejob.web.views.machine import MachineInfo
 from paddlejob.web.views.row import Key, Row, row_of
 from paddlejob.web.views.series import SPARK_POINTS, Series
 

@@ -10,7 +10,7 @@ from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.reservations import held_by_jobs
 from paddlejob.local.machine.resources import GPU, Machine, this_machine
 from paddlejob.local.state.store import Store
-from paddlejob.web.sources.local.gpus import GpuMeter
+from paddlejob.web.sources.local.gpus import GpuTable
 from paddlejob.web.views.machine import MachineInfo, Resource
 
 IDLE, IOWAIT = 3, 4
@@ -18,7 +18,7 @@ IDLE, IOWAIT = 3, 4
 
 
 class MachineMeter:
-    def __init__(self, store: Store, gpus: GpuMeter) -> None:
+    def __init__(self, store: Store, gpus: GpuTable) -> None:
         self._store = store
         self._gpus = gpus
         self._machine: Machine | None = None

@@ -6,23 +6,22 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from paddlejob.client.targets.local import LocalTarget
 from paddlejob.client.targets.target import JobView
-from paddlejob.local.machine.reservations import gpus_of_pods
+from paddlejob.client.watch.machine import replica_usage
+from paddlejob.client.watch.usage import ProcessMeter, Usage
 from paddlejob.local.state.store import JobFolder
 from paddlejob.web.logs.lines import LogQuery, LogRef, Matches, Piece
 from paddlejob.web.logs.search import Searched, blocks_of, search
-from paddlejob.web.sources.local.gpus import GpuMeter
+from paddlejob.web.sources.local.gpus import GpuTable
 from paddlejob.web.sources.local.job_list import JobList
 from paddlejob.web.sources.local.log_files import Follower, choose, find_logs, references
 from paddlejob.web.sources.local.machine import MachineMeter
 from paddlejob.web.sources.local.series import SeriesFiles
-from paddlejob.web.sources.local.usage import ProcessMeter
 from paddlejob.web.sources.source import Description
-from paddlejob.web.views.machine import MachineInfo, Usage
+from paddlejob.web.views.machine import MachineInfo
 from paddlejob.web.views.row import Key, Row
 from paddlejob.web.views.series import Series
 
@@ -41,7 +40,7 @@ class LocalSource:
         self._namespace = namespace
         self._jobs = JobList(self.target, namespace)
         self._meter = ProcessMeter()
-        self._gpus = GpuMeter()
+        self._gpus = GpuTable()
         self._machine = MachineMeter(self.target.store, self._gpus)
         self._series = SeriesFiles()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
@@ -69,16 +68,7 @@ class LocalSource:
         return await self.in_thread(self._jobs.view, namespace, name)
 
     async def usage(self, view: JobView) -> dict[str, Usage]:
-        return await self.in_thread(self._usage, view)
-
-    def _usage(self, view: JobView) -> dict[str, Usage]:
-        found = {pod.name: self._meter.read(pod.pid) for pod in view.pods if pod.pid}
-        gpus = gpus_of_pods(self.target.store.folder((view.job.namespace, view.job.name))) if found else {}
-        return {
-            name: replace(usage, gpu=self._gpus.percent(gpus[name])) if gpus.get(name) else usage
-            for name, usage in found.items()
-            if usage
-        }
+        return await self.in_thread(replica_usage, self.target.store, view, self._meter, self._gpus)
 
     async def machine(self) -> MachineInfo:
         return await self.in_thread(self._machine.read)
