@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from paddlejob.cli.targets.target import LogLine
 from paddlejob.local.state.store import Store
 from paddlejob.web.sources.local.series import SeriesFiles
@@ -51,6 +53,16 @@ def test_a_log_is_read_once_and_then_only_what_was_added(tmp_path: Path):
     append(folder.log(1, "mnist-worker-0"), steps(12, first=11))
     read = files.read(folder)
     assert (read.lines, read.metrics["loss"][0].steps) == (12, list(range(1, 13)))
+
+
+def test_a_long_log_is_read_in_parts_that_end_where_the_next_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("paddlejob.web.sources.local.series.BUDGET_SECONDS", 0.0)
+    logs = {"1/worker-0": steps(2500), "2/worker-0": steps(2600, first=2501)}
+    folder, files = stored(Store(tmp_path), logs=logs, phase="Completed", attempt=2), SeriesFiles()
+    read = [files.read(folder) for _ in range(5)]
+    assert [one.lines for one in read] == [1000, 2000, 2500, 2600, 2600]
+    assert [one.complete for one in read] == [False, False, False, False, True]
+    assert [curve.steps[-1] for curve in read[-1].metrics["loss"]] == [2500, 2600]
 
 
 def test_a_job_that_runs_again_starts_with_an_empty_chart(tmp_path: Path):

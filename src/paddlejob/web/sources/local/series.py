@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
+from itertools import islice
 from pathlib import Path
 
 from paddlejob.cli.targets.first_worker_file import log_files, new_lines
@@ -14,6 +16,8 @@ from paddlejob.web.views.series import Collector, Series
 
 KEPT = 60
 """Jobs whose points stay in memory."""
+BUDGET_SECONDS = 0.3
+LINES = 1000
 
 
 class _Reading:
@@ -25,14 +29,23 @@ class _Reading:
         self._lock = threading.Lock()
 
     def update(self, folder: JobFolder) -> Series:
+        """Read on for a while; a log of 100 MB takes ten seconds, and neither a page nor Ctrl-C waits for that."""
         with self._lock:
-            over = is_over(folder)
-            for attempt, path in log_files(folder).items():
-                with path.open("rb") as file:
-                    file.seek(self._offsets.get((attempt, path), 0))
-                    self._collector.add(new_lines(file, attempt, partial=over))
-                    self._offsets[attempt, path] = file.tell()
-            return self._collector.series()
+            over, ends = is_over(folder), time.monotonic() + BUDGET_SECONDS
+            complete = all(self._read(path, attempt, over, ends) for attempt, path in log_files(folder).items())
+            return self._collector.series(complete)
+
+    def _read(self, path: Path, attempt: int, over: bool, ends: float) -> bool:
+        """Continue with a log; whether its end was reached in time."""
+        with path.open("rb") as file:
+            file.seek(self._offsets.get((attempt, path), 0))
+            lines = new_lines(file, attempt, partial=over)
+            while some := list(islice(lines, LINES)):
+                self._collector.add(some)
+                self._offsets[attempt, path] = file.tell()
+                if time.monotonic() > ends:
+                    return False
+        return True
 
 
 class SeriesFiles:
