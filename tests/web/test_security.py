@@ -236,10 +236,12 @@ def test_a_browser_that_goes_away_in_the_middle_of_a_stream_leaves_nothing(pdj: 
 
 
 @pytest.mark.full
-def test_ctrl_c_ends_the_server_although_pages_are_open(pdj: Pdj, browser: Browser):
+def test_ctrl_c_ends_the_server_although_pages_are_open_and_a_large_log_is_being_read(pdj: Pdj, browser: Browser):
     ended_job(pdj)
+    pdj.folder_of("light").log(1, "light-worker-0").write_text("step 1/9 loss=0.5 and some more text\n" * 2_000_000)
     with serving(pdj) as server, page_of(browser, server) as page:
-        expect(page.locator("tr[data-job]")).to_be_visible()
+        page.locator("tr[data-job] a").click()
+        expect(page.locator('[data-metric="loss"]')).to_be_visible()
         os.kill(server.process.pid, signal.SIGINT)
         started = time.monotonic()
         assert server.process.wait(timeout=30) == 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
+
+import pytest
 
 from paddlejob.client.targets.target import LogLine
 from paddlejob.local.state.store import Store
@@ -51,6 +54,35 @@ def test_a_log_is_read_once_and_then_only_what_was_added(tmp_path: Path):
     append(folder.log(1, "mnist-worker-0"), steps(12, first=11))
     read = files.read(folder)
     assert (read.lines, read.metrics["loss"][0].steps) == (12, list(range(1, 13)))
+
+
+def test_a_long_log_is_read_in_parts_that_end_where_the_next_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("paddlejob.web.sources.local.series.BUDGET_SECONDS", 0.0)
+    logs = {"1/worker-0": steps(2500), "2/worker-0": steps(2600, first=2501)}
+    folder, files = stored(Store(tmp_path), logs=logs, phase="Completed", attempt=2), SeriesFiles()
+    read = [files.read(folder) for _ in range(5)]
+    assert [one.lines for one in read] == [1000, 2000, 2500, 2600, 2600]
+    assert [one.complete for one in read] == [False, False, False, False, True]
+    assert [curve.steps[-1] for curve in read[-1].metrics["loss"]] == [2500, 2600]
+
+
+def test_of_a_very_long_log_samples_from_all_of_it_are_shown_and_then_every_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("paddlejob.web.sources.local.series.WHOLE_BYTES", 100_000)
+    monkeypatch.setattr("paddlejob.web.sources.local.series.SAMPLES", 20)
+    folder, files = (
+        stored(Store(tmp_path), logs={"1/worker-0": steps(20_000)}, phase="Running", attempt=1),
+        SeriesFiles(),
+    )
+    while not (read := files.read(folder)).complete:
+        pass
+    assert read.lines < 5000, "most of it was skipped"
+    (curve,) = read.metrics["loss"]
+    assert curve.steps == sorted(curve.steps) and curve.steps[0] < 100 and curve.steps[-1] == 20_000
+    assert max(after - before for before, after in pairwise(curve.steps)) < 1500, "no gap"
+    append(folder.log(1, "mnist-worker-0"), steps(20_005, first=20_001))
+    assert files.read(folder).lines == read.lines + 5
 
 
 def test_a_job_that_runs_again_starts_with_an_empty_chart(tmp_path: Path):

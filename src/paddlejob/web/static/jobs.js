@@ -1,4 +1,5 @@
-// The list of jobs. A row is built again only when its job has changed, so that 500 of them stay fluent.
+// The list of jobs. A row is built again only when its job has changed, and rows outside the window are not laid out, so
+// that 500 of them stay fluent. That needs rows that are no table rows for the browser, so the roles say what they are.
 
 import { get, Stream } from "./api.js";
 import { h, replace } from "./dom.js";
@@ -14,7 +15,7 @@ export function jobsPage(main) {
   const rows = new Map();
   let revision = 0;
   let targets = [];
-  const body = h("tbody", {});
+  const body = h("tbody", { role: "rowgroup" });
   const empty = h("p", { class: "empty", hidden: true });
   const notices = h("div", {});
   const count = h("span", { class: "muted count", role: "status" });
@@ -24,8 +25,8 @@ export function jobsPage(main) {
   });
   const choice = (name) => h("select", { "aria-label": name, onchange: (event) => { filters[name] = event.target.value; show(); } });
   const selects = { phase: choice("phase"), namespace: choice("namespace"), target: choice("target") };
-  const head = ["phase", "name", "progress", "loss", "replicas", "restarts", "age"].map((key) => h("th", { scope: "col" }, t(key)));
-  const table = h("table", { class: "jobs" }, h("thead", {}, h("tr", {}, head)), body);
+  const head = ["phase", "name", "progress", "loss", "replicas", "restarts", "age"].map((key) => h("th", { scope: "col", role: "columnheader" }, t(key)));
+  const table = h("table", { class: "jobs", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), body);
   replace(main, h("div", { class: "toolbar" }, search, Object.values(selects), count), notices, table, empty);
 
   const key = (row) => [row.target, row.namespace, row.name].join("/");
@@ -121,13 +122,13 @@ function jobRow(row, several) {
   const link = jobLink(row);
   return h(
     "tr",
-    { tabindex: "0", "data-job": row.name, "data-phase": row.phase, "data-link": link, onclick: (event) => { if (event.target.tagName !== "A") location.hash = link; } },
-    h("td", { class: "cell-phase" }, badge(row.phase)),
-    h("td", { class: "cell-name" }, h("a", { href: link, tabindex: "-1" }, row.name), where ? h("span", { class: "muted where" }, where) : null, row.message && row.phase !== "Completed" ? h("div", { class: "why", title: row.message }, row.message) : null),
-    h("td", { class: "cell-progress" }, row.fraction !== null || row.progress ? bar(row.fraction, row.progress) : null),
-    h("td", { class: "cell-loss num" }, sparkline(row.spark), row.loss === null ? null : h("span", {}, number(row.loss))),
-    h("td", { class: "cell-ready num" }, ready),
-    h("td", { class: "cell-restarts num" }, restarts ? String(restarts) : ""),
-    h("td", { class: "cell-age num" }, since(row.created)),
+    { tabindex: "0", role: "row", "data-job": row.name, "data-phase": row.phase, "data-link": link, onclick: (event) => { if (event.target.tagName !== "A") location.hash = link; } },
+    h("td", { role: "cell", class: "cell-phase" }, badge(row.phase)),
+    h("td", { role: "cell", class: "cell-name" }, h("a", { href: link, tabindex: "-1" }, row.name), where ? h("span", { class: "muted where" }, where) : null, row.message && row.phase !== "Completed" ? h("div", { class: "why", title: row.message }, row.message) : null),
+    h("td", { role: "cell", class: "cell-progress" }, row.fraction !== null || row.progress ? bar(row.fraction, row.progress) : null),
+    h("td", { role: "cell", class: "cell-loss num" }, sparkline(row.spark), row.loss === null ? null : h("span", {}, number(row.loss))),
+    h("td", { role: "cell", class: "cell-ready num" }, ready),
+    h("td", { role: "cell", class: "cell-restarts num" }, restarts ? String(restarts) : ""),
+    h("td", { role: "cell", class: "cell-age num" }, since(row.created)),
   );
 }

@@ -33,6 +33,8 @@ class Series:
     metrics: dict[str, list[Curve]]
     lines: int = 0
     """How many lines were read."""
+    complete: bool = True
+    """Whether the logs were read to their end; otherwise the next request continues."""
 
 
 @dataclass
@@ -79,13 +81,13 @@ class Collector:
             points = self._points.setdefault(key, _Points())
             points.add(self._step.get(attempt, float(len(points.steps))), value)
 
-    def series(self) -> Series:
+    def series(self, complete: bool = True) -> Series:
         found: dict[str, list[Curve]] = {}
         names = sorted({name for name, _ in self._points}, key=lambda name: (_rank(name), name))
         for name in names:
             attempts = sorted(attempt for one, attempt in self._points if one == name)
             found[name] = [_curve(attempt, self._points[name, attempt]) for attempt in attempts]
-        return Series(found, self._reader.lines)
+        return Series(found, self._reader.lines, complete)
 
 
 def _rank(name: str) -> int:
@@ -98,7 +100,7 @@ def _curve(attempt: int, points: _Points) -> Curve:
 
 
 def thinned(values: list[float], most: int) -> list[int]:
-    """Indexes of at most about `most` points: the lowest and the highest of each stretch, so that no spike is lost."""
+    """Indexes of at most about `most` points: the lowest and highest of each stretch, and the newest."""
     if len(values) <= most:
         return list(range(len(values)))
     size = math.ceil(len(values) / (most // 2))
@@ -107,4 +109,4 @@ def thinned(values: list[float], most: int) -> list[int]:
         stretch = range(start, min(start + size, len(values)))
         low, high = min(stretch, key=values.__getitem__), max(stretch, key=values.__getitem__)
         found += sorted({low, high})
-    return found
+    return found if found[-1] == len(values) - 1 else [*found, len(values) - 1]

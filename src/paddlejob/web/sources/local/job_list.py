@@ -64,9 +64,10 @@ class JobList:
         if time.monotonic() - self._refreshed > WATCHED_SECONDS:
             return
         with self._lock:
-            folders = dict(self._folders)
-            active = {key for key, (_, row) in self._rows.items() if row.ended is None}
-        self._sparks.update(folders, active)
+            rows = {key: row for key, (_, row) in self._rows.items() if key in self._folders}
+            order = sorted(rows, key=lambda key: (rows[key].ended is not None, -(rows[key].created or 0)))
+            folders = {key: self._folders[key] for key in order}
+        self._sparks.update(folders, {key for key, row in rows.items() if row.ended is None})
 
     def _update(self, key: Key, folder: JobFolder) -> None:
         signature = _signature(folder)

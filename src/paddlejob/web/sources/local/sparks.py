@@ -39,9 +39,9 @@ class Sparks:
         self._due.pop(key, None)
 
     def update(self, folders: dict[Key, JobFolder], active: set[Key]) -> None:
-        """Sample the jobs that are due, active ones first, as far as the budget allows."""
+        """Sample the jobs that are due, in the order given, as far as the budget allows."""
         ends = time.monotonic() + BUDGET_SECONDS
-        for key in sorted((key for key in folders if self._is_due(key)), key=lambda key: key not in active):
+        for key in filter(self._is_due, folders):
             if time.monotonic() > ends:
                 return
             self._sample(key, folders[key])
