@@ -29,7 +29,7 @@ def suspended(stage: Stage) -> Hit | None:
 
 def scaled(stage: Stage) -> Hit | None:
     name = stage.random.choice([shape.name for shape in stage.shapes if shape.scalable])
-    size = stage.random.choice([1, 2, 3])
+    size = stage.random.choice([1, 2, 3, 3])
     stage.change("scale", "pdj", name, f"--replicas={size}")
     return Hit(f"{name} to {size}")
 
@@ -121,7 +121,8 @@ def pod_unplaced(stage: Stage) -> Hit | None:
     """Leave no room for one worker of the job that takes a node for each, until it trains with fewer."""
     name = next(shape.name for shape in stage.shapes if shape.spread)
     pods, before = stage.running(name), stage.jobs().get(name)
-    if len(pods) < 2 or before is None:
+    # With fewer workers than nodes there is always a node left.
+    if len(pods) < len(stage.cluster.nodes) or before is None:
         return None
     pod = stage.random.choice(pods)
     node = pod["spec"]["nodeName"]
