@@ -30,14 +30,9 @@ def every_job_ends_as_it_should(stage: Stage) -> list[str]:
 
 
 def _wrong_endings(stage: Stage) -> list[str]:
-    jobs, wrong = stage.jobs(), []
-    for shape in stage.shapes:
-        status = status_of(jobs.get(shape.name, {}))
-        phase, reason = status.get("phase"), status.get("reason", "")
-        if phase != shape.ends or (shape.reason and reason != shape.reason):
-            expected = f"{shape.ends} {shape.reason}".strip()
-            wrong.append(f"{shape.name} is {phase} {reason} instead of {expected}: {status.get('message', '')[:300]}")
-    return wrong
+    jobs = stage.jobs()
+    endings = (shape.wrong_ending(status_of(jobs.get(shape.name, {}))) for shape in stage.shapes)
+    return [wrong for wrong in endings if wrong]
 
 
 def no_two_attempts_train_at_once(stage: Stage) -> list[str]:

@@ -28,6 +28,7 @@ END = ".end"
 """The file that ends the programs, in the directory of the heartbeats."""
 UNTIL_THE_END = f"{TRAPS}; while [ ! -e /beats/{END} ]; do {BEAT}"
 TRAIN, TRAIN_SILENTLY = f"{UNTIL_THE_END}{PRINT}; sleep 2; done", f"{UNTIL_THE_END}; sleep 2; done"
+TRAIN_BRIEFLY = f"{TRAPS}; for step in 1 2 3 4 5; do {BEAT}{PRINT}; sleep 2; done"
 SERVE = f"{TRAPS}; while true; do {BEAT}; sleep 2; done"
 FAIL = "sleep 3; echo broken; exit %d"
 POLICY, HANGING = "policy", "hanging"
@@ -64,7 +65,15 @@ class Shape:
     @property
     def steady(self) -> bool:
         """Whether it runs until the end, so that it is a target of faults."""
-        return self.ends == "Completed" and not self.image
+        return self.train in (TRAIN, TRAIN_SILENTLY) and not self.image
+
+    def wrong_ending(self, status: Object) -> str:
+        """Return in which way the job has not ended as it should; empty if it has."""
+        phase, reason = status.get("phase"), status.get("reason", "")
+        if phase == self.ends and self.reason in ("", reason):
+            return ""
+        expected = f"{self.ends} {self.reason}".strip()
+        return f"{self.name} is {phase} {reason} instead of {expected}: {status.get('message', '')[:300]}"
 
     def document(self, beats: Path, life: int = 1) -> Object:
         roles: Object = {
@@ -99,6 +108,7 @@ POPULATION = (
     Shape("live", {"ps": 1, "worker": 2}, {"elastic": 1, "withGloo": 0, "limits": {"worker": {"limits": 3}}}),
     Shape(POLICY, {"worker": 2}, {"failurePolicy": _rule("Ignore", IGNORED_STATUS)}),
     Shape(HANGING, {"worker": 2}, {"stallSeconds": 20}),
+    Shape("brief", {"ps": 1, "worker": 2}, train=TRAIN_BRIEFLY),
     Shape("failing", {"worker": 1}, {"backoffLimit": 1}, "Failed", "BackoffLimitExceeded", FAIL % 7),
     Shape("fatal", {"worker": 1}, {"failurePolicy": _rule("Fail", 43)}, "Failed", "FailurePolicy", FAIL % 43),
     Shape("late", {"worker": 1}, {"activeDeadlineSeconds": 20}, "Failed", "DeadlineExceeded", SERVE),

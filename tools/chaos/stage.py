@@ -100,10 +100,13 @@ class Stage:
         """Note the counters of jobs that no fault explains."""
         for name, job in self.jobs().items():
             if any(shape.name == name and shape.steady for shape in self.shapes):
-                found = self.ledger.settle(name, status_of(job))
-                self.problems += found
-                for problem in found:
-                    say(f"{problem}: {status_of(job).get('message', '')}")
+                message = status_of(job).get("message", "")
+                self.note(*(f"{found}; the job says: {message}" for found in self.ledger.settle(name, status_of(job))))
+
+    def note(self, *problems: str) -> None:
+        for problem in problems:
+            say(f"PROBLEM {problem}")
+        self.problems += problems
 
     def end(self) -> None:
         """Let the programs of the population succeed."""

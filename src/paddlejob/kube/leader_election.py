@@ -93,7 +93,12 @@ class LeaderElector:
             if self.is_leader():
                 await self._renew_once()
         self._leader_until = -1.0
-        log.warning("%s: no longer the leader: not renewed for %g s", self._name, self._renew_deadline)
+        log.warning("%s: no longer the leader: %s", self._name, self._why_lost())
+
+    def _why_lost(self) -> str:
+        holder = ((self._lease or {}).get("spec") or {}).get("holderIdentity")
+        taken = holder and holder != self.identity
+        return f"{holder} holds the lease" if taken else f"not renewed for {self._renew_deadline:g} s"
 
     async def _renew_once(self) -> None:
         try:
@@ -154,12 +159,15 @@ class LeaderElector:
 
     async def _release(self) -> None:
         """Let the next leader take over without waiting for the lease to expire."""
-        assert self._lease is not None
-        spec = {**self._lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
         try:
             async with asyncio.timeout(self._renew_deadline / 2):
-                await self._client.replace(LEASES, {**self._lease, "spec": spec})
-        except Conflict:
+                # Read anew: a renewal that was cancelled may have reached the server.
+                lease = await self._client.get(LEASES, self._name, self._namespace)
+                held = lease.get("spec") or {}
+                if held.get("holderIdentity") == self.identity:
+                    spec = {**held, "holderIdentity": "", "leaseDurationSeconds": 1}
+                    await self._client.replace(LEASES, {**lease, "spec": spec})
+        except (Conflict, NotFound):
             pass
         except (KubeError, TimeoutError) as error:
             log.warning("%s: failed to release the lease: %s", self._name, str(error) or "no answer in time")

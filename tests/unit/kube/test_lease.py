@@ -115,7 +115,9 @@ async def test_a_lease_of_another_is_taken_only_after_its_whole_duration_without
         await mine.__aexit__(None, None, None)
 
 
-async def test_a_leader_that_cannot_renew_stops_by_its_own_clock(serve: Serve) -> None:
+async def test_a_leader_that_cannot_renew_stops_by_its_own_clock(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
     server, clock = LeaseServer(), Clock()
     async with Client(await serve(server.handle)) as client, elector(client, clock) as mine:
         server.down = True
@@ -130,9 +132,10 @@ async def test_a_leader_that_cannot_renew_stops_by_its_own_clock(serve: Serve) -
         assert not mine.is_leader(), "a lost lease is not regained"
         server.down = False
     assert len(server.writes) == written, "and it is not released, because another may hold it"
+    assert "no longer the leader: not renewed for 5 s" in caplog.text
 
 
-async def test_a_leader_whose_lease_was_taken_stops_at_once(serve: Serve) -> None:
+async def test_a_leader_whose_lease_was_taken_stops_at_once(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     server, clock = LeaseServer(), Clock()
     async with Client(await serve(server.handle)) as client, elector(client, clock) as mine:
         await until(lambda: len(server.writes) > 1)
@@ -143,6 +146,7 @@ async def test_a_leader_whose_lease_was_taken_stops_at_once(serve: Serve) -> Non
             await mine.lost()
         assert not mine.is_leader()
     assert server.writes[-1]["holderIdentity"] == "b"
+    assert "no longer the leader: b holds the lease" in caplog.text
 
 
 @pytest.mark.parametrize("seconds", [(15.0, 15.0, 2.0), (15.0, 2.0, 2.0), (5.0, 10.0, 2.0)])

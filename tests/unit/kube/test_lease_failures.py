@@ -58,6 +58,28 @@ async def test_a_lease_that_cannot_be_released_is_no_error_and_another_may_hold_
         assert ("failed to release the lease" in caplog.text) is logged
 
 
+class Unanswered(LeaseServer):
+    """Writes what it gets, but once does not answer."""
+
+    hangs = False
+
+    async def handle(self, request: web.Request) -> web.Response:
+        answer = await super().handle(request)
+        if request.method == "PUT" and self.hangs:
+            self.hangs = False
+            await asyncio.sleep(3600)
+        return answer
+
+
+async def test_a_lease_is_released_although_its_last_renewal_was_not_answered(serve: Serve):
+    server = Unanswered()
+    async with Client(await serve(server.handle)) as client:
+        async with elector(client, Clock()):
+            server.hangs = True
+            await until(lambda: not server.hangs)
+        assert server.writes[-1]["holderIdentity"] == ""
+
+
 async def test_contact_is_any_response_about_the_lease_even_if_another_holds_it(serve: Serve):
     server = LeaseServer()
     server.held_by("b", leaseDurationSeconds=3600)

@@ -139,6 +139,15 @@ async def test_a_disruption_does_not_count_against_the_backoff_limit(reason: str
     assert (model.status.phase, model.status.restarts, model.status.disruptions) == ("Running", 0, 1)
 
 
+async def test_a_node_that_was_tainted_is_not_reported_as_lost_for_certain():
+    model = await running()
+    model.change("mnist-worker-0", deletion_due=model.now + 5, disrupted=True, reason="NodeLost", message="NoExecute")
+    await model.settle()
+    messages = [action.message for action in model.events if "was lost" in action.message]
+    assert messages
+    assert all("or has a taint that pod mnist-worker-0 does not tolerate: NoExecute" in one for one in messages)
+
+
 async def test_a_pod_deleted_by_someone_is_a_disruption():
     model = await running()
     del model.pods["mnist-worker-0"]

@@ -28,7 +28,16 @@ def test_a_job_of_the_population_is_valid(shape: Shape):
 
 
 def test_every_fault_of_the_table_has_a_name_of_its_own():
-    assert len(FAULTS) == 39
+    assert len(FAULTS) == 40
+
+
+def test_a_job_that_ends_otherwise_than_it_should_is_noticed():
+    fatal = next(shape for shape in POPULATION if shape.name == "fatal")
+    assert fatal.wrong_ending({"phase": "Failed", "reason": "FailurePolicy"}) == ""
+    assert "is Failed BackoffLimitExceeded instead of Failed FailurePolicy" in fatal.wrong_ending(
+        {"phase": "Failed", "reason": "BackoffLimitExceeded"}
+    )
+    assert "is Completed" in fatal.wrong_ending({"phase": "Completed", "reason": "FailurePolicy"})
 
 
 def test_every_kind_of_fault_strikes_before_one_strikes_again():

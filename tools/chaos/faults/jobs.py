@@ -14,6 +14,7 @@ from tools.chaos.stage import Stage, job_of, name_of, status_of, uid_of
 
 SHRINKS = 120.0
 """Seconds after which a job must train with fewer workers: it waits 30 s for room first."""
+ENDED = ("Completed", "Failed")
 PADDLE_START = 60.0
 """Seconds that a job that really trains may need before a fault hits it."""
 
@@ -28,7 +29,7 @@ def suspended(stage: Stage) -> Hit | None:
 
 def scaled(stage: Stage) -> Hit | None:
     name = stage.random.choice([shape.name for shape in stage.shapes if shape.scalable])
-    size = stage.random.choice([1, 2, 3])
+    size = stage.random.choice([1, 2, 3, 3])
     stage.change("scale", "pdj", name, f"--replicas={size}")
     return Hit(f"{name} to {size}")
 
@@ -40,6 +41,19 @@ def recreated(stage: Stage) -> Hit | None:
         return None
     stage.recreate(name, wait=stage.random.choice([True, False]))
     return Hit(name, lambda: uid_of(stage.jobs().get(name, before)) != uid_of(before))
+
+
+def created_again(stage: Stage) -> Hit | None:
+    """Create the jobs that ended by themselves again: they end while other faults strike."""
+    jobs, names = stage.jobs(), []
+    for shape in stage.shapes:
+        status = status_of(jobs.get(shape.name, {}))
+        if shape.steady or shape.image or status.get("phase") not in ENDED:
+            continue
+        stage.note(*filter(None, [shape.wrong_ending(status)]))
+        stage.recreate(shape.name, wait=True)
+        names.append(shape.name)
+    return Hit(", ".join(names)) if names else None
 
 
 def program_exited(stage: Stage) -> Hit | None:
@@ -75,7 +89,9 @@ def paddle_killed(stage: Stage) -> Hit | None:
     """Kill a process of the job that really trains; if it has ended, it first trains again."""
     if PADDLE not in stage.shapes:
         return None
-    if status_of(stage.jobs().get(PADDLE.name, {})).get("phase") in (None, "Completed", "Failed"):
+    status = status_of(stage.jobs().get(PADDLE.name, {}))
+    if status.get("phase") in (None, *ENDED):
+        stage.note(*filter(None, [PADDLE.wrong_ending(status)]))
         stage.recreate(PADDLE.name, wait=True)
     deadline = time.monotonic() + PADDLE_START
     while len(pods := stage.running(PADDLE.name)) < PADDLE.size and time.monotonic() < deadline:
@@ -96,7 +112,7 @@ def _new_attempt(stage: Stage, job: Object) -> Callable[[], bool]:
         found = stage.jobs().get(name_of(job), job)
         status = status_of(found)
         begun = status.get("attempt", 0) > status_of(job).get("attempt", 0) and status.get("phase") == "Running"
-        return begun or uid_of(found) != uid_of(job) or status.get("phase") in ("Completed", "Failed")
+        return begun or uid_of(found) != uid_of(job) or status.get("phase") in ENDED
 
     return seen
 
@@ -105,7 +121,8 @@ def pod_unplaced(stage: Stage) -> Hit | None:
     """Leave no room for one worker of the job that takes a node for each, until it trains with fewer."""
     name = next(shape.name for shape in stage.shapes if shape.spread)
     pods, before = stage.running(name), stage.jobs().get(name)
-    if len(pods) < 2 or before is None:
+    # With fewer workers than nodes there is always a node left.
+    if len(pods) < len(stage.cluster.nodes) or before is None:
         return None
     pod = stage.random.choice(pods)
     node = pod["spec"]["nodeName"]
@@ -117,7 +134,7 @@ def pod_unplaced(stage: Stage) -> Hit | None:
         time.sleep(1)
     stage.kubectl("uncordon", node, check=False)
     if not smaller:
-        stage.problems.append(f"{name} did not train with fewer workers {SHRINKS:.0f} s after it lost a node")
+        stage.note(f"{name} did not train with fewer workers {SHRINKS:.0f} s after it lost a node")
     return Hit(name_of(pod), gone(stage, pod))
 
 
@@ -133,5 +150,6 @@ def _patch(stage: Stage, job: str, spec: Object) -> None:
 
 
 OF_JOBS: tuple[Fault, ...] = (
-    suspended, scaled, recreated, program_exited, failure_ignored, job_stalled, paddle_killed, pod_unplaced,
+    suspended, scaled, recreated, created_again, program_exited, failure_ignored, job_stalled, paddle_killed,
+    pod_unplaced,
 )  # fmt: skip

@@ -57,7 +57,8 @@ def _disrupted(pod: Pod) -> str:
         case "Preempted":
             return f"pod {pod.name} was preempted by a pod of higher priority: {pod.message}"
         case "NodeLost":
-            return f"node {pod.node} was lost with pod {pod.name} on it: {pod.message}"
+            # Kubernetes does not tell a node that does not respond from one that somebody tainted.
+            return f"node {pod.node} was lost, or has a taint that pod {pod.name} does not tolerate: {pod.message}"
     return f"pod {pod.name} was disrupted ({pod.reason}): {pod.message}"
 
 
