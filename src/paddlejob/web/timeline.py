@@ -12,7 +12,7 @@ from paddlejob.web.rows import moment
 ENDS = {
     "ProgramFailed", "OutOfMemory", "ServerExited", "UsageExceeded", "CommandNotFound", "StartError", "Stalled",
     "SpecChanged", "ScaledUp", "ScaledDown", "HalfCreated", "HalfPlaced", "EnvironmentTaken", "Evicted", "PodDeleted",
-    "PodLost", "StartupDeadlineExceeded", "Suspended",
+    "PodLost", "StartupDeadlineExceeded", "Suspended", "Preempted", "WorkloadDeleted",
 }  # fmt: skip
 """Reasons of events that end an attempt; others do if their message says that the job restarts."""
 RESTARTS = re.compile(r"\brestart \d+\b|\brebuilding\b|\brestarting\b")

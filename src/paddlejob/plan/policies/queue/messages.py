@@ -10,7 +10,8 @@ from paddlejob.plan.workload import ADMITTED, EVICTED, QUOTA_RESERVED, Workload
 
 ROUTINE = ("Queued", "WaitingForQuota", "WaitingForAdmissionChecks")
 UNANNOUNCED = ("KueueMissing", "PriorityClassUnreadable")
-MISCONFIGURED = ("Inadmissible", "Misconfigured")
+NEVER_ADMITTED = ("Inadmissible", "Misconfigured", "NoMatchingFlavor", "ExceedsMaxQuota", "Suspended")
+"""Reasons of Kueue for which a job waits until the queue or the job is changed."""
 
 
 def kueue_missing(s: Snapshot) -> str:
@@ -73,6 +74,6 @@ def _waiting(s: Snapshot, workload: Workload) -> Reason:
         )
     if reserved is None or not reserved.message:
         return "WaitingForQuota", f"waiting for quota in queue {queue}"
-    if reserved.reason in MISCONFIGURED:
-        return "Inadmissible", f"queue {queue} cannot admit the job; correct the queue or its name: {reserved.message}"
+    if reserved.reason in NEVER_ADMITTED:
+        return "Inadmissible", f"queue {queue} cannot admit the job; correct the queue or the job: {reserved.message}"
     return "WaitingForQuota", f"waiting for quota in queue {queue}: {reserved.message}"
