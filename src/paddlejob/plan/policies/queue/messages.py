@@ -39,7 +39,7 @@ def why_held(s: Snapshot, workload: Workload) -> Reason:
             "workers that had finished gave their quota back and have to train again; "
             f"waiting in queue {queue_of(s.job)}"
         )
-    if workload.is_true(EVICTED):
+    if workload.is_true(EVICTED) and workload.has_quota:
         return _evicted(s, workload)
     return _waiting(s, workload)
 
