@@ -16,8 +16,9 @@ NEVER_ADMITTED = ("Inadmissible", "Misconfigured", "NoMatchingFlavor", "ExceedsM
 
 def kueue_missing(s: Snapshot) -> str:
     return (
-        f"the job is in queue {queue_of(s.job)}, but Kueue is not installed in this cluster; install Kueue, or remove "
-        "the label kueue.x-k8s.io/queue-name from the job"
+        f"the job is in queue {queue_of(s.job)}, but Kueue is not installed in this cluster, or the operator lacks "
+        "permission for its Workloads; install Kueue, install the operator's role again, or remove the label "
+        "kueue.x-k8s.io/queue-name from the job"
     )
 
 
