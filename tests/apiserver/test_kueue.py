@@ -116,7 +116,7 @@ async def test_a_suspended_job_leaves_the_queue_and_a_deleted_one_leaves_nothing
 
 async def test_a_scaled_job_is_admitted_again_with_its_new_size(team: Team):
     await team.quota(3)
-    job = await team.submit("scaled", workers=2)
+    job = await team.submit("scaled", workers=2, elastic=1)
     await job.until(phase="Running")
     await job.change(workers=3)
     await job.until(phase="Running", worker_ready="3/3")

@@ -16,7 +16,7 @@ from testbed.controlplane import ControlPlane
 from tests.support.kueue_fixtures import *  # noqa: F403
 from tests.support.kueue_team import Object, Team, is_, until
 from tests.support.operator_fixtures import ACCOUNT
-from tests.support.operator_process import OperatorProcess
+from tests.support.operator_forks import OperatorForks
 
 pytestmark = pytest.mark.full
 KILLS = 200
@@ -32,14 +32,14 @@ async def test_no_quota_is_lost_while_the_operator_is_killed_at_random(
     """Jobs fail, end, are preempted and deleted all the time. Never do more pods run than have quota."""
     await team.quota(QUOTA)
     players = Players(team, random.Random(15))
-    operator = OperatorProcess(Path(kueue_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log")
-    with operator:
+    with OperatorForks(Path(kueue_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log") as operators:
         playing = asyncio.create_task(players.play())
         for _ in range(KILLS):
-            await asyncio.sleep(players.chance.uniform(0.3, 1.7))
+            await asyncio.to_thread(operators.start)
+            await asyncio.sleep(players.chance.uniform(0.1, 1.3))
             assert not playing.done(), await playing
-            await asyncio.to_thread(operator.kill)
-            operator.start()
+            await asyncio.to_thread(operators.kill)
+        await asyncio.to_thread(operators.start)
         players.closing = True
         await asyncio.wait_for(playing, 240)
         await until(lambda: is_(team.used(), "0"))

@@ -23,6 +23,8 @@ SHAPES = st.sampled_from(
     ]
 )
 POLICIES = st.sampled_from(["Always", "Never", "OnFailure", "OnCompletion"])
+CRASHES = st.none() | st.integers(0, 6)
+"""After how many requests the operator is killed, if at all."""
 HAPPENINGS = st.lists(
     st.tuples(
         st.sampled_from(
@@ -32,7 +34,7 @@ HAPPENINGS = st.lists(
             ]
         ),
         st.integers(0, 2),
-        st.none() | st.integers(0, 6),
+        CRASHES,
     ),
     max_size=10,
 )  # fmt: skip
@@ -140,6 +142,20 @@ def test_losing_quota_is_never_counted_as_a_restart(shape, happenings):
 
     status = asyncio.run(play()).status
     assert (status.phase, status.restarts, status.disruptions) == (Phase.COMPLETED, 0, 0)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["succeed", "fail", "preempt"]), st.integers(0, 2), CRASHES), max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_quota_that_finished_workers_gave_back_is_not_used_again(happenings):
+    async def play() -> KueueModel:
+        model = KueueModel(queued_job(workers=3, backoffLimit=100))
+        for one in happenings:
+            await live(model, [one])
+        await come_to_rest(model)
+        return model
+
+    model = asyncio.run(play())
+    assert (model.status.phase, model.used) == (Phase.COMPLETED, 0)
 
 
 @given(SHAPES, HAPPENINGS)

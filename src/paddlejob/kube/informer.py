@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from paddlejob.errors import ApiError, Gone, KubeError, NotFound, Overloaded
+from paddlejob.errors import ApiError, Forbidden, Gone, KubeError, NotFound, Overloaded
 from paddlejob.kube.client import Client, WatchEvent
 from paddlejob.kube.resource import Object, Resource
 from paddlejob.kube.store import EventHandler, Key, Store, key_of
@@ -57,7 +57,7 @@ class Informer(Generic[T]):
         self.synced = asyncio.Event()
         """Set after the first list, or once an optional resource is known to be absent."""
         self.absent = False
-        """Whether the server does not serve an optional resource; the informer retries every 30 s."""
+        """Whether an optional resource is not served, or may not be read; the informer retries every 30 s."""
         self.last_error = ""
         """Why the cache is not current; empty while it is."""
         self.failing_since: float | None = None
@@ -121,9 +121,9 @@ class Informer(Generic[T]):
                 await self._handle_error(error)
 
     async def _handle_error(self, error: KubeError) -> None:
-        if self._optional and isinstance(error, NotFound):
+        if self._optional and (isinstance(error, NotFound) or self._was_never_permitted(error)):
             if not self._try_another_version():
-                await self._wait_until_installed()
+                await self._wait_until_installed(error)
             return
         self._contact_lost(str(error))
         if isinstance(error, ApiError) and not isinstance(error, Overloaded):
@@ -208,10 +208,16 @@ class Informer(Generic[T]):
         self._version = ""
         return True
 
-    async def _wait_until_installed(self) -> None:
-        """The server does not serve an optional resource: its CRD is not installed yet, or was removed."""
+    def _was_never_permitted(self, error: KubeError) -> bool:
+        """Whether a new version of this program runs with the permissions of an older one."""
+        return isinstance(error, Forbidden) and (self.absent or not self.synced.is_set())
+
+    async def _wait_until_installed(self, error: KubeError) -> None:
+        """An optional resource is not served: its CRD is not installed yet, or was removed. Or it may not be read."""
         if not self.absent:
-            log.info("%s: not installed in this cluster; retrying every %g s", self.resource, ABSENT_RETRY_SECONDS)
+            why = f"may not be read ({error})" if isinstance(error, Forbidden) else "not installed in this cluster"
+            level = logging.WARNING if isinstance(error, Forbidden) else logging.INFO
+            log.log(level, "%s: %s; retrying every %g s", self.resource, why, ABSENT_RETRY_SECONDS)
         self._contact_made()
         self._store.clear()
         self._version = ""

@@ -101,6 +101,27 @@ async def test_a_resource_that_is_served_in_no_version_is_absent_until_it_is_ins
         assert script.listed == 4
 
 
+async def test_an_optional_resource_that_may_not_be_read_keeps_no_operator_from_starting(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = Script([403, 403, (5, [pod("a", 3)]), 403], [[], [None]])
+    async with running(serve, script, optional=True) as informer:
+        await until(informer.synced.is_set)
+        assert informer.absent
+        assert "may not be read" in caplog.text
+        await until(lambda: not informer.absent)
+        assert len(informer) == 1
+
+
+async def test_an_optional_resource_stays_as_it_was_when_its_permission_is_lost(serve: Serve) -> None:
+    gone = ("ERROR", {"kind": "Status", "code": 410, "reason": "Expired"})
+    script = Script([(5, [pod("a", 3)]), 403], [[gone]])
+    async with running(serve, script, optional=True) as informer:
+        await until(lambda: script.listed > 2)
+        assert (informer.absent, len(informer)) == (False, 1)
+        assert informer.last_error
+
+
 async def test_a_watch_that_ends_is_continued_from_the_last_version_seen(serve: Serve) -> None:
     bookmark = ("BOOKMARK", {"metadata": {"resourceVersion": "8"}})
     script = Script([(5, [pod("a", 3)])], [[("MODIFIED", pod("a", 6)), bookmark], [None]])

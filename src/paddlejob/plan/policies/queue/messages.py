@@ -10,13 +10,15 @@ from paddlejob.plan.workload import ADMITTED, EVICTED, QUOTA_RESERVED, Workload
 
 ROUTINE = ("Queued", "WaitingForQuota", "WaitingForAdmissionChecks")
 UNANNOUNCED = ("KueueMissing", "PriorityClassUnreadable")
-MISCONFIGURED = ("Inadmissible", "Misconfigured")
+NEVER_ADMITTED = ("Inadmissible", "Misconfigured", "NoMatchingFlavor", "ExceedsMaxQuota", "Suspended")
+"""Reasons of Kueue for which a job waits until the queue or the job is changed."""
 
 
 def kueue_missing(s: Snapshot) -> str:
     return (
-        f"the job is in queue {queue_of(s.job)}, but Kueue is not installed in this cluster; install Kueue, or remove "
-        "the label kueue.x-k8s.io/queue-name from the job"
+        f"the job is in queue {queue_of(s.job)}, but Kueue is not installed in this cluster, or the operator lacks "
+        "permission for its Workloads; install Kueue, install the operator's role again, or remove the label "
+        "kueue.x-k8s.io/queue-name from the job"
     )
 
 
@@ -38,7 +40,7 @@ def why_held(s: Snapshot, workload: Workload) -> Reason:
             "workers that had finished gave their quota back and have to train again; "
             f"waiting in queue {queue_of(s.job)}"
         )
-    if workload.is_true(EVICTED):
+    if workload.is_true(EVICTED) and workload.has_quota:
         return _evicted(s, workload)
     return _waiting(s, workload)
 
@@ -73,6 +75,6 @@ def _waiting(s: Snapshot, workload: Workload) -> Reason:
         )
     if reserved is None or not reserved.message:
         return "WaitingForQuota", f"waiting for quota in queue {queue}"
-    if reserved.reason in MISCONFIGURED:
-        return "Inadmissible", f"queue {queue} cannot admit the job; correct the queue or its name: {reserved.message}"
+    if reserved.reason in NEVER_ADMITTED:
+        return "Inadmissible", f"queue {queue} cannot admit the job; correct the queue or the job: {reserved.message}"
     return "WaitingForQuota", f"waiting for quota in queue {queue}: {reserved.message}"
