@@ -43,7 +43,7 @@ def reservation_problems(aws: Aws, config: ClusterConfig) -> list[str]:
     wrong = [f"{name} is for {found[key]}, not for {value}" for key, value in wanted.items() if found[key] != value]
     if found["TotalInstanceCount"] < config.worker_count:
         wrong.append(f"{name} has {found['TotalInstanceCount']} instances, and workerCount is {config.worker_count}")
-    if found["State"] not in ("active", "scheduled", "pending"):
+    if found["State"] != "active":
         wrong.append(f"{name} is {found['State']}")
     return [f"{problem}; change cluster.yaml, or use another reservation" for problem in wrong]
 

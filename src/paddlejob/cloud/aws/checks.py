@@ -11,7 +11,7 @@ from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.quotas import quota_problems
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack.stack import OWNER_TAG
+from paddlejob.cloud.aws.templates.compose import OWNER_TAG
 from paddlejob.cloud.aws.zones import WITHOUT_CONTROL_PLANE, zones_of
 
 

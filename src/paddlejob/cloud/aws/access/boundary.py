@@ -36,6 +36,15 @@ _ACTIONS = {
     ),
     "ssmmessages": "*",
 }
+# What EKS Auto Mode needs to create nodes, which get none but the cluster's roles. Certificates, web ACLs and Shield of
+# load balancers are left out.
+_AUTO_MODE = {
+    "ec2": (
+        "CreateFleet CreateLaunchTemplate RunInstances CreateSnapshot EnableFastSnapshotRestores AssignIpv6Addresses "
+        "UnassignIpv6Addresses AssociateTrunkInterface DisassociateTrunkInterface GetCoipPoolUsage "
+        "GetSecurityGroupsForVpc"
+    )
+}
 _BUCKET = "ListBucket GetBucketLocation GetObject PutObject DeleteObject AbortMultipartUpload"
 
 
@@ -51,19 +60,21 @@ def boundary_arn(region: str, account: str, cluster: str) -> str:
 
 def boundary(config: ClusterConfig) -> dict[str, Any]:
     """Return the policy document of the boundary."""
-    bucket = f"arn:{partition(config.region)}:s3:::{config.cluster_name.lower()}-data-*"
-    linked = {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}}
+    aws = f"arn:{partition(config.region)}"
+    bucket = f"{aws}:s3:::{config.cluster_name.lower()}-data-*"
+    services = ("elasticloadbalancing", *(("ec2fleet", "spot") if config.auto_mode else ()))
+    linked = {"StringEquals": {"iam:AWSServiceName": [f"{service}.amazonaws.com" for service in services]}}
     statements = [
-        {"Sid": "Cluster", "Effect": "Allow", "Action": actions(_ACTIONS), "Resource": "*"},
-        {"Sid": "Bucket", "Effect": "Allow", "Action": actions({"s3": _BUCKET}), "Resource": bucket},
-        {
-            "Sid": "LoadBalancers",
-            "Effect": "Allow",
-            "Action": "iam:CreateServiceLinkedRole",
-            "Resource": "*",
-            "Condition": linked,
-        },
+        allow("Cluster", _ACTIONS, "*"),
+        allow("Bucket", {"s3": _BUCKET}, bucket),
+        allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, "*", when=linked),
     ]
+    if config.auto_mode:
+        roles, profiles = f"{aws}:iam::*:role/{config.cluster_name}-*Role-*", f"{aws}:iam::*:instance-profile/eks*"
+        statements += [
+            allow("AutoMode", _AUTO_MODE, "*"),
+            allow("AutoModeRoles", {"iam": "PassRole AddRoleToInstanceProfile"}, roles, profiles),
+        ]
     return {"Version": "2012-10-17", "Statement": statements}
 
 
@@ -77,6 +88,11 @@ def find_boundary(aws: Aws, cluster: str) -> str:
             return ""
         raise
     return arn
+
+
+def allow(sid: str, of_services: dict[str, str], *resources: str, when: dict[str, Any] | None = None) -> dict[str, Any]:
+    statement = {"Sid": sid, "Effect": "Allow", "Action": actions(of_services), "Resource": list(resources)}
+    return {**statement, "Condition": when} if when else statement
 
 
 def actions(of_services: dict[str, str]) -> list[str]:

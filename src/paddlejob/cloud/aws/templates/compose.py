@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+OWNER_TAG = "paddlejob/cluster"
 Parameters = dict[str, str]
 Part = dict[str, Any]
 _NUMBERS = ("WorkerCount", "MaxWorkerCount", "DiskSize")
