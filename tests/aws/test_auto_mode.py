@@ -11,9 +11,11 @@ import pytest
 
 from paddlejob.cloud.aws.access.boundary import boundary
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.blockers import blockers
 from paddlejob.errors import BadInput
 
-from .aws_state import client, inventory
+from .aws_state import client, inventory, outputs
 from .iam import role_allows
 
 Pdj = Callable[..., str]
@@ -29,13 +31,30 @@ def test_a_whole_life(pdj: Pdj, made: dict[str, Any], facts: Callable[..., Any])
     pdj("up")
     assert {name.split("/")[-1] for name in made if "Addon" in name} == {"aws-efs-csi-driver"}
     assert client("eks").list_nodegroups(clusterName="paddle-cluster")["nodegroups"] == []
-    assert facts("status")["nodesWanted"] == 0
     assert "No changes needed." in pdj("up")
     with pytest.raises(BadInput, match="EKS creates nodes as pods need them, so that there is nothing to scale"):
         pdj("scale", "2")
     pdj("upgrade", "--yes")
     pdj("destroy", "--yes")
     assert inventory() == before
+
+
+@pytest.mark.usefixtures("made")
+def test_its_nodes_are_shown_and_do_not_block_the_deletion(pdj: Pdj, facts: Callable[..., Any]) -> None:
+    """EKS tags them otherwise than those of a node group."""
+    pdj("init", *NAMED, "--auto-mode")
+    pdj("up")
+    subnet = client("eks").describe_cluster(name="paddle-cluster")["cluster"]["resourcesVpcConfig"]["subnetIds"][0]
+    tag = {"Key": "eks:eks-cluster-name", "Value": "paddle-cluster"}
+    node = client("ec2").run_instances(
+        ImageId="ami-12c6146b",
+        MinCount=1,
+        MaxCount=1,
+        SubnetId=subnet,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": [tag]}],
+    )["Instances"][0]["InstanceId"]
+    of_another = blockers(Aws("us-west-2"), "another", {"Vpc": outputs()["VpcId"]})
+    assert [line for line in of_another if node in line], "those of others do"
 
 
 def test_settings_of_nodes_are_rejected_with_it(configured: Callable[..., ClusterConfig], pdj: Pdj) -> None:

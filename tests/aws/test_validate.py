@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
+from paddlejob.api.checks.host_ports import node_problems
+from paddlejob.cloud.aws.capacity import quota_problems
 from paddlejob.cloud.aws.checks import online_problems
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
-from paddlejob.cloud.aws.host_ports import node_problems
-from paddlejob.cloud.aws.quotas import quota_problems
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
 

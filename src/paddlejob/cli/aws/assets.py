@@ -154,9 +154,9 @@ def validate(
 
     Example: pdj aws validate --job paddle-cluster-job.yaml
     """
+    from paddlejob.api.checks.host_ports import node_problems
     from paddlejob.client.files import objects_in
     from paddlejob.cloud.aws import checks, cost
-    from paddlejob.cloud.aws.host_ports import node_problems
     from paddlejob.cloud.aws.prices import offline as no_prices
     from paddlejob.cloud.aws.prices import prices
 

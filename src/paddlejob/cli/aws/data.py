@@ -67,7 +67,11 @@ def detach(
     """
     options = f"--cluster {cluster} --region {region}"
     commands = (f"pdj aws data attach {options}", f"pdj aws data detach {options} --delete-data")
-    remove(_stacks(cluster, region, profile), "", Removal(not delete_data, False, yes, False, "Attachment of data to cluster", *commands))
+    remove(
+        _stacks(cluster, region, profile),
+        "",
+        Removal(not delete_data, False, yes, False, "Attachment of data to cluster", *commands),
+    )
 
 
 def _stacks(cluster: str, region: str, profile: str | None) -> Stacks:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
-from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
 
 # The actions of the managed policies that the templates attach, but for ec2:ModifyInstanceAttribute: EKS does without
@@ -81,13 +80,7 @@ def boundary(config: ClusterConfig) -> dict[str, Any]:
 def find_boundary(aws: Aws, cluster: str) -> str:
     """Return the ARN of the boundary, or an empty string if the account has none for this cluster."""
     arn = boundary_arn(aws.region, aws.account(), cluster)
-    try:
-        aws.call("iam", "get_policy", PolicyArn=arn)
-    except AwsError as error:
-        if error.code in ("NoSuchEntity", "AccessDenied"):
-            return ""
-        raise
-    return arn
+    return arn if aws.find("iam", "get_policy", ("NoSuchEntity", "AccessDenied"), PolicyArn=arn) else ""
 
 
 def allow(sid: str, of_services: dict[str, str], *resources: str, when: dict[str, Any] | None = None) -> dict[str, Any]:
