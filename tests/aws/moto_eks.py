@@ -105,6 +105,8 @@ class EksCluster(_Resource):
                 {"resources": secrets["Resources"], "provider": {"keyArn": secrets["Provider"]["KeyArn"]}}
             ],
         )
+        if properties.get("ComputeConfig", {}).get("Enabled"):
+            made_auto_mode(eks.clusters[properties["Name"]])
         cluster = cls(properties["Name"], properties, account_id, region_name)
         cluster.security_group = group.id
         return cluster
@@ -123,6 +125,11 @@ class EksCluster(_Resource):
         if self.name in eks.clusters:
             eks.delete_cluster(self.name)
         ec2.delete_security_group(group_id=self.security_group)
+
+
+def made_auto_mode(cluster: Any) -> None:
+    """moto knows no Auto Mode, and describes a cluster by its attributes."""
+    cluster.compute_config = {"enabled": True}
 
 
 class EksNodegroup(_Resource):

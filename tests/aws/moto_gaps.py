@@ -121,29 +121,54 @@ def fill(patch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     for kind in (FakeBucket, FileSystem):
         patch.setattr(kind, "update_from_cloudformation_json", staticmethod(_stays_as_it_is), raising=False)
     moto_stacks.obey(patch)
-    patch.setattr(Aws, "call", _with_prices(Aws.call))
+    patch.setattr(Aws, "items", _with_prices(Aws.items))
     return moto_eks.made
 
 
-PRICES = {"m5.xlarge": 0.192, "g4dn.xlarge": 0.526}
+# Those of Oregon, by service and usage type, as AWS spells them.
+PRICES = {
+    ("AmazonEC2", "USW2-BoxUsage:m5.xlarge"): 0.192,
+    ("AmazonEC2", "USW2-BoxUsage:g4dn.xlarge"): 0.526,
+    ("AmazonEKS", "USW2-AmazonEKS-Hours:perCluster"): 0.10,
+    ("AmazonEC2", "USW2-EBS:VolumeUsage.gp3"): 0.08,
+    ("AmazonEC2", "USW2-NatGateway-Hours"): 0.045,
+    ("AmazonEC2", "USW2-NatGateway-Bytes"): 0.0451,
+    ("AmazonVPC", "USW2-PublicIPv4:InUseAddress"): 0.005,
+    ("awskms", "us-west-2-KMS-Keys"): 1.0,
+    ("AmazonRoute53", "HostedZone"): 0.5,
+    ("AmazonEFS", "USW2-IATimedStorage-ByteHrs"): 9.0,
+    ("AmazonEFS", "USW2-TimedStorage-ByteHrs"): 0.30,
+    ("AmazonEFS", "USW2-ETDataAccess-Bytes/Read"): 0.03,
+    ("AmazonEFS", "USW2-ETDataAccess-Bytes/Write"): 0.06,
+    ("AmazonS3", "USW2-TimedStorage-ByteHrs"): 0.023,
+}
 
 
 def _with_prices(plainly: Any) -> Any:
-    """moto has no price list. This one has the shape of AWS' own."""
+    """moto has no price list. This one has the shape of AWS' own, and answers the filters that are asked with."""
 
-    def call(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
+    def items(self: Aws, service: str, operation: str, key: str, **request: Any) -> list[Any]:
         if service != "pricing":
-            answer: dict[str, Any] = plainly(self, service, operation, **request)
-            return answer
-        (name,) = [one["Value"] for one in request["Filters"] if one["Field"] == "instanceType"]
-        return {"PriceList": [price_list_entry(PRICES[name])] if name in PRICES else []}
+            found: list[Any] = plainly(self, service, operation, key, **request)
+            return found
+        wanted = {one["Field"]: one["Value"] for one in request["Filters"]}
+        access = wanted.get("accessType", "")
+        return [
+            price_list_entry(price, usage)
+            for (code, name), price in PRICES.items()
+            for usage, _, kind in [name.partition("/")]
+            if code == request["ServiceCode"] and wanted["usagetype"] in usage and kind == access
+        ]
 
-    return call
+    return items
 
 
-def price_list_entry(hourly: float) -> str:
-    dimension = {"unit": "Hrs", "pricePerUnit": {"USD": f"{hourly:.10f}"}}
-    return json.dumps({"terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": dimension}}}}})
+def price_list_entry(*prices: float | str) -> str:
+    """A product with one price, or several in tiers, and its usage type as the last argument."""
+    *tiers, usage = prices
+    units = {str(n): {"unit": "x", "pricePerUnit": {"USD": f"{price:.10f}"}} for n, price in enumerate(tiers)}
+    product = {"attributes": {"usagetype": usage}}
+    return json.dumps({"product": product, "terms": {"OnDemand": {"A.B": {"priceDimensions": units}}}})
 
 
 def _stays_as_it_is(original_resource: Any, **_: Any) -> Any:

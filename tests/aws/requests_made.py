@@ -50,7 +50,7 @@ def in_source() -> frozenset[str]:
 def _operation(call: ast.Call) -> list[tuple[str, str]]:
     names = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if name in ("call", "items", "_exists") and len(names) >= 2:
+    if name in ("call", "items", "find") and len(names) >= 2:
         return [(str(names[0]), _camel(str(names[0]), str(names[1])))]
     if name == "start" and names:
         return [("cloudformation", _camel("cloudformation", str(names[0])))]

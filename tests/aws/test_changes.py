@@ -29,7 +29,7 @@ def test_one_node_becomes_three_by_editing_the_file_or_by_scale(pdj: Pdj, tmp_pa
     change(tmp_path, "workerCount: 1", "workerCount: 3")
     pdj("up")
     assert node_group()["scalingConfig"] == {"minSize": 0, "desiredSize": 3, "maxSize": 10}
-    assert "scaled to 2 nodes" in pdj("scale", "2")
+    assert "Asked for 2 nodes of paddle-cluster." in pdj("scale", "2")
     assert node_group()["scalingConfig"]["desiredSize"] == 2
     assert "workerCount: 2\n" in (tmp_path / "cluster.yaml").read_text()
 

@@ -62,13 +62,13 @@ GOOD = "clusterName: paddle\nregion: us-west-2\navailabilityZones: [us-west-2a]\
     ("text", "expected"),
     [
         ("a: [\n", ":2:1: invalid YAML: did not find expected node content"),
-        ("clusterName: paddle\n\tregion: us-west-2\n", ":2:1: invalid YAML: found a tab character"),
-        (f"{GOOD}---\n{GOOD}", ":4:1: invalid YAML: but found another document"),
-        ("clusterName: !!python/object/apply:os.getpid []\n", ":1:14: invalid YAML: could not determine"),
+        ("clusterName: paddle\n\tregion: us-west-2\n", ":2:1: a tab indents this line; YAML allows only spaces"),
+        (f"{GOOD}---\n{GOOD}", ": contains several documents; keep one"),
+        ("clusterName: !!python/object/apply:os.getpid []\n", ":1:14: the tag !!python/object/apply:os.getpid has"),
         ("", ": contains no settings; create it with `pdj aws init`"),
         ("- clusterName: paddle\n", ": contains no settings"),
         ("just words\n", ": contains no settings"),
-        (f"{GOOD}region: us-east-1\n", ":4: duplicate key `region`, first in line 2; remove one of them"),
+        (f"{GOOD}region: us-east-1\n", ":4:1: duplicate key `region`; remove one of them"),
         (f"{GOOD}1: 2\n", ":4: 1: unknown setting; remove it"),
         (f"{GOOD}cluster_name: paddle\n", ":4: cluster_name: unknown setting; did you mean clusterName?"),
         (f"{GOOD}workerCount:\n", ":4: workerCount: has no value; set one or remove the line"),
@@ -111,3 +111,22 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, configured: Confi
         Assets(tmp_path / "taken").init(configured())
     Assets(tmp_path).init(configured())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.yaml", "taken"]
+
+
+NAMED = ("--cluster-name=paddle", "--region=us-west-2", "--availability-zone=us-west-2a")
+
+
+def test_init_lets_only_the_callers_address_reach_the_api_if_it_is_given(
+    pdj: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not asked for at any host."""
+    output = pdj("init", *NAMED)
+    assert "`curl https://checkip.amazonaws.com` prints it" in output
+    assert Assets(tmp_path).load().api_access_cidrs == ["0.0.0.0/0"]
+    assert "checkip" not in pdj("init", *NAMED, "--replace", "--my-address=203.0.113.7")
+    assert Assets(tmp_path).load().api_access_cidrs == ["203.0.113.7/32"]
+    monkeypatch.setenv("PDJ_MY_ADDRESS", "203.0.113.9")
+    pdj("init", *NAMED, "--replace")
+    assert Assets(tmp_path).load().api_access_cidrs == ["203.0.113.9/32"]
+    with pytest.raises(BadInput, match=r"192\.168\.1\.7/32"):
+        pdj("init", *NAMED, "--replace", "--my-address=192.168.1.7")

@@ -74,6 +74,8 @@ def test_every_fault_is_listed_at_once_with_field_value_and_remedy() -> None:
         ("apiAccessCIDRs", ["everyone"], "is not an IPv4 network"),
         ("kubernetesVersion", 1.30, "in quotes"),
         ("fileSystemId", "efs", "is not an EFS"),
+        ("capacityReservationId", "mine", "is not a capacity reservation"),
+        ("efa", "yes", "is not a boolean"),
         ("administratorArn", "me", "is not an IAM user or role"),
         ("workerCount", -1, "0 or more"),
         ("workerCount", True, "is not an integer"),
@@ -89,6 +91,24 @@ def test_a_wrong_setting_is_named_with_its_value(
     (problem,) = problems_of({**settings, setting: value})
     assert problem.startswith(f"cluster.yaml: {setting}")
     assert word in problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"efa": True}, "efa: its traffic does not cross zones; list one zone in availabilityZones"),
+        (
+            {"capacityReservationId": "cr-0123456789abcdef0"},
+            "capacityReservationId: is for one zone and not for spot nodes; list one zone, without spot",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_rejected(
+    settings: dict[str, Any], changes: dict[str, Any], problem: str
+) -> None:
+    zones = {"availabilityZones": ["us-west-2a", "us-west-2b"]}
+    assert problems_of({**settings, **zones, **changes}) == [f"cluster.yaml: {problem}"]
+    parse_config({**settings, **changes}, "cluster.yaml")
 
 
 def test_missing_settings_are_named() -> None:

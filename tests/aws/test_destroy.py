@@ -61,7 +61,7 @@ def test_data_outlives_the_cluster_and_the_next_one_takes_it_up(pdj: Pdj) -> Non
     output = pdj("destroy", "--keep-data")
     assert f"Kept: file system {files}" in output
     assert "The next `pdj aws up` takes it up; `pdj aws destroy` deletes it." in output
-    assert "Data costs about $0.30 (EFS) or $0.023 (S3) per GiB-month" in output
+    assert "Data costs $0.300 per GiB-month in EFS" in output
     assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
     assert client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"] == []
     assert client("eks").list_clusters()["clusters"] == []

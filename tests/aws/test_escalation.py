@@ -12,7 +12,7 @@ import pytest
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
 from paddlejob.cloud.aws.access.boundary import boundary, boundary_arn
-from paddlejob.cloud.aws.access.policy import _MANAGED, policy
+from paddlejob.cloud.aws.access.policy import managed, policy
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 
 from .aws_state import change, client
@@ -110,7 +110,7 @@ def test_the_boundary_allows_what_the_roles_need(configured: Configured) -> None
     patterns = [action for statement in boundary(configured())["Statement"] for action in _listed(statement["Action"])]
     needed = {
         action
-        for name in _MANAGED
+        for name in managed(configured())
         for statement in known[name.removeprefix("service-role/")]["Document"]["Statement"]
         for action in _listed(statement["Action"])
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import pytest
 import typer
@@ -23,6 +24,7 @@ VERBS = [
     "storage",
     "policy",
     "destroy",
+    "data",
 ]
 
 
@@ -31,12 +33,15 @@ def test_the_verbs_are_those_of_the_help() -> None:
     assert [line.split()[0] for line in shown.strip().splitlines()] == VERBS
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [*VERBS[:-1], "data attach", "data detach"])
 def test_the_help_of_a_verb_has_an_example_that_can_be_typed(verb: str) -> None:
-    shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, [verb, "--help"])
+    path = verb.split()
+    shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*path, "--help"])
     assert shown.exit_code == 0
     (line,) = [line.strip() for line in shown.output.splitlines() if line.strip().startswith("Example: ")]
-    program, group, named, *arguments = shlex.split(line.removeprefix("Example: "))
-    assert (program, group, named) == ("pdj", "aws", verb)
-    command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
-    command.make_context(verb, arguments)  # rejects unknown options
+    program, group, *typed = shlex.split(line.removeprefix("Example: "))
+    assert (program, group, typed[: len(path)]) == ("pdj", "aws", path)
+    command: Any = typer.main.get_command(app)
+    for name in path:
+        command = command.commands[name]
+    command.make_context(verb, typed[len(path) :])  # rejects unknown options

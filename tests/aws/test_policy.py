@@ -32,7 +32,7 @@ UNUSED = (
     *("s3:*Tiering*", "s3:*Versioning", "s3:*Website", "s3:DeleteBucketEncryption", "s3:DeleteBucketLifecycle"),
     *("elasticfilesystem:*Replication*", "elasticfilesystem:*FileSystemPolicy", "elasticfilesystem:*Protection"),
     *("elasticfilesystem:DeleteTags", "elasticfilesystem:PutBackupPolicy"),
-    *("elasticfilesystem:PutLifecycleConfiguration", "kms:GenerateDataKeyWithoutPlaintext", "kms:EnableKey"),
+    *("kms:GenerateDataKeyWithoutPlaintext", "kms:EnableKey"),
     *(
         "kms:DisableKey*",
         "kms:UpdateKeyDescription",
@@ -92,6 +92,9 @@ def permits(document: dict[str, Any], action: str, resource: str) -> bool:
 def test_it_covers_what_each_resource_type_says_it_needs(configured: Configured) -> None:
     patterns = allowed(policy(configured(externalDNSName="paddle"), ACCOUNT))
     assert {action for action in asked_by_resource_types(configured()) if not matches(action, patterns)} == set()
+    near = configured(workerInstanceType="p4d.24xlarge", efa=True)
+    patterns = allowed(policy(near, ACCOUNT))
+    assert {action for action in asked_by_resource_types(near) if not matches(action, patterns)} == set()
 
 
 def test_it_covers_every_request_in_the_source(configured: Configured) -> None:
@@ -152,7 +155,8 @@ def test_it_is_narrow(configured: Configured) -> None:
     assert not [action for action in allowed(document) if action.endswith(":*") or action == "*"]
     by_name = {statement["Sid"]: statement for statement in document["Statement"]}
     arn = f"arn:aws:cloudformation:us-west-2:{ACCOUNT}:stack"
-    assert by_name["Stacks"]["Resource"] == [f"{arn}/paddle-cluster/*", f"{arn}/paddle-cluster-data/*"]
+    names = ("paddle-cluster", "paddle-cluster-data", "paddle-cluster-attachment")
+    assert by_name["Stacks"]["Resource"] == [f"{arn}/{name}/*" for name in names]
     assert by_name["Roles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/paddle-cluster-*Role-*"]
     assert "AdministratorAccess" not in json.dumps(by_name["Managed"])
     directly = [s for s in document["Statement"] if s["Resource"] == ["*"] and "Condition" not in s]
@@ -161,10 +165,10 @@ def test_it_is_narrow(configured: Configured) -> None:
 
 
 def test_the_managed_policies_that_may_be_attached_are_those_of_the_template(configured: Configured) -> None:
-    template = both_templates(configured())
-    used = set(re.findall(r"iam::aws:policy/([\w/-]+)", template))
-    (managed,) = [s for s in policy(configured(), ACCOUNT)["Statement"] if s["Sid"] == "Managed"]
-    assert {arn.split("policy/")[1] for arn in managed["Condition"]["ArnEquals"]["iam:PolicyARN"]} == used
+    for config in (configured(), configured(autoMode=True)):
+        used = set(re.findall(r"iam::aws:policy/([\w/-]+)", both_templates(config)))
+        (managed,) = [s for s in policy(config, ACCOUNT)["Statement"] if s["Sid"] == "Managed"]
+        assert {arn.split("policy/")[1] for arn in managed["Condition"]["ArnEquals"]["iam:PolicyARN"]} == used
 
 
 def test_names_that_cloudformation_makes_begin_with_the_cluster_name(configured: Configured) -> None:

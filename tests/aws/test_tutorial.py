@@ -43,6 +43,13 @@ def test_every_command_of_the_tutorial_works_in_its_order(tmp_path: Path, monkey
     assert (tmp_path / "pv.yaml").exists()
 
 
+def test_the_gpu_plugin_is_pinned_and_china_is_marked_untested() -> None:
+    text = TUTORIAL.read_text(encoding="utf-8")
+    assert re.search(r"nvidia-device-plugin --version \d+\.\d+\.\d+ .*gfd\.enabled=true", text)
+    assert "below 1.35" in text
+    assert "regions of China are untested" in text
+
+
 def test_it_names_every_verb() -> None:
     named = set(re.findall(r"pdj aws (\w+)", TUTORIAL.read_text(encoding="utf-8")))
     assert {command.callback.__name__ for command in app.registered_commands if command.callback} <= named

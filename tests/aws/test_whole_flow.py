@@ -160,8 +160,7 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
     options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport"
     assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in output
-    assert "Files cost about $0.30 (EFS)" in output
-    assert "$0.03 per GiB read from EFS and $0.06 per GiB written" in output
+    assert "Data costs $0.300 per GiB-month in EFS, $0.030 per GiB read from it, $0.060 per GiB written" in output
     assert facts("storage") == {
         "fileSystem": outputs()["FileSystemId"],
         "server": server,

@@ -34,7 +34,7 @@ ARROWS = {
     "launch": set[str](),
     "data": {"errors", "locks"},
     "code": {"api", "contract", "errors"},
-    "cloud": {"errors"},
+    "cloud": {"api", "errors"},
     "client": {"operator", "local", "code", *OPERATOR},
     "web": {"client", "local", "kube", "objects", "plan", "api", "contract", "errors"},
 }

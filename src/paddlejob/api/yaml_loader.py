@@ -79,7 +79,7 @@ def _check(node: yaml.Node, sizes: dict[int, int], open_nodes: set[int]) -> int:
         raise YamlProblem("an alias refers to what contains it", "write the value out", node.start_mark)
     if node.tag not in JSON_TAGS:
         tag = node.tag.replace(TAG, "!!")
-        raise YamlProblem(f"the tag {tag} has no meaning in a job file", "remove it", node.start_mark)
+        raise YamlProblem(f"the tag {tag} has no meaning here", "remove it", node.start_mark)
     if isinstance(node, yaml.MappingNode):
         _check_keys(node)
     open_nodes.add(id(node))

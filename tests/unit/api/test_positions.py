@@ -96,7 +96,7 @@ def test_a_misplaced_field_is_reported_with_where_it_belongs(before: str, after:
         ("a: &a [*a]\n", "job.yaml:1:4: an alias refers to what contains it"),
         ("a: " + "9" * 5000, "is not a number; write it in quotes or correct it"),
         ("a: .inf\n", "job.yaml:1:4: .inf is not a number"),
-        ("a: !!binary aGk=\n", "job.yaml:1:4: the tag !!binary has no meaning in a job file; remove it"),
+        ("a: !!binary aGk=\n", "job.yaml:1:4: the tag !!binary has no meaning here; remove it"),
         ("[" * 100_000, "has more than 100 levels; check the brackets"),
         ("metadata: text\n", 'job.yaml:1: metadata: "text" is not a mapping'),
         ("kind: null\n", "job.yaml:1: kind: null is not a string"),

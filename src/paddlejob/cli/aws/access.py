@@ -65,24 +65,34 @@ def storage(
 
     Example: pdj aws storage
     """
-    from paddlejob.cloud.aws.access import storage as volumes
-    from paddlejob.cloud.aws.config.assets import write
-    from paddlejob.cloud.aws.cost import stored_line
+    from paddlejob.cloud.aws.access.storage import file_system
 
     if nfs and csi:
         raise BadInput("--nfs and --csi exclude each other; omit --csi, which is the default")
     files, config = load(assets)
-    name = volumes.file_system(stacks_of(config, profile).outputs(), config.cluster_name)
-    write(files.volume_yaml, dump(volumes.volume(name, config.region, nfs), Output.yaml) + "\n")
-    write(files.claim_yaml, dump(volumes.claim(), Output.yaml) + "\n")
-    summary = volumes.summary(name, config.region)
+    stacks = stacks_of(config, profile)
+    write_volumes(files, stacks.data.aws, file_system(stacks.outputs(), config.cluster_name), nfs, output)
+
+
+def write_volumes(files: Assets, aws: Aws, name: str, nfs: bool = False, output: Output = Output.text) -> None:
+    """Write pv.yaml and pvc.yaml for a file system, and say how they are used."""
+    from paddlejob.cloud.aws.access import storage as volumes
+    from paddlejob.cloud.aws.config.assets import write
+    from paddlejob.cloud.aws.cost import stored_line
+    from paddlejob.cloud.aws.prices import prices
+
+    paths = [files.directory / "pv.yaml", files.directory / "pvc.yaml"]
+    for path, manifest in zip(paths, (volumes.volume(name, aws.region, nfs), volumes.claim()), strict=True):
+        write(path, dump(manifest, Output.yaml) + "\n")
+    summary = volumes.summary(name, aws.region)
     if output is not Output.text:
-        typer.echo(dump({**summary, "files": [str(files.volume_yaml), str(files.claim_yaml)]}, output))
+        typer.echo(dump({**summary, "files": [str(path) for path in paths]}, output))
         return
-    typer.echo(f"Wrote {files.volume_yaml} and {files.claim_yaml}. Create the volume and the claim `efsvol` with:")
-    for path in (files.volume_yaml, files.claim_yaml):
-        typer.echo(f"  kubectl --kubeconfig={files.kubeconfig} create -f {path}")
-    typer.echo(f"To browse the files from a node, run there:\n  {summary['mount']}\n{stored_line(config.region)}")
+    typer.echo(f"Wrote {paths[0]} and {paths[1]}. Create the volume and the claim `efsvol` with:")
+    use = f" --kubeconfig={files.kubeconfig}" if files.kubeconfig.exists() else ""
+    for path in paths:
+        typer.echo(f"  kubectl{use} create -f {path}")
+    typer.echo(f"To browse the files from a node, run there:\n  {summary['mount']}\n{stored_line(prices(aws))}")
 
 
 def policy(

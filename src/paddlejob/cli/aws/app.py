@@ -6,6 +6,7 @@ import typer
 
 from paddlejob.cli.aws.access import kubeconfig, policy, storage, token
 from paddlejob.cli.aws.assets import init, render, validate
+from paddlejob.cli.aws.data import data_app
 from paddlejob.cli.aws.destroy import destroy
 from paddlejob.cli.aws.lifecycle import scale, status, up, upgrade
 
@@ -15,5 +16,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
+app.add_typer(data_app, name="data")
 for verb in (init, render, validate, up, status, scale, upgrade, kubeconfig, token, storage, policy, destroy):
     app.command()(verb)

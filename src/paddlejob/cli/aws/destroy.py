@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,8 @@ from paddlejob.cli.aws.shared import HERE, AssetsDir, Profile, interruptible, lo
 from paddlejob.errors import NotPossible
 
 if TYPE_CHECKING:
-    from paddlejob.cloud.aws.config.cluster import ClusterConfig
+    from paddlejob.cloud.aws.session import Aws
+    from paddlejob.cloud.aws.stack.stack import Stacks
 
 
 def destroy(
@@ -26,38 +28,59 @@ def destroy(
 
     Example: pdj aws destroy --keep-data
     """
-    from paddlejob.cloud.aws.stack import destroy as removal
-
     _, config = load(assets)
     stacks = stacks_of(config, profile)
+    remove(stacks, config.file_system_id, Removal(keep_data, no_wait, yes, force))
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What a user wants to be removed, and the commands that messages name."""
+
+    keep_data: bool = False
+    no_wait: bool = False
+    yes: bool = False
+    force: bool = False
+    what: str = "Cluster"
+    create: str = "pdj aws up"
+    delete: str = "pdj aws destroy"
+
+
+def remove(stacks: Stacks, file_system: str, wanted: Removal) -> None:
+    """Delete the first stack, then the data, and say what remains. `file_system` is one that the user brought."""
+    from paddlejob.cloud.aws.stack import destroy as removal
+
+    name, aws = f"{wanted.what} {stacks.data.cluster}", stacks.cluster.aws
     with interruptible(stacks):
         found = removal.preflight(stacks)
-        if found.cluster is None and (keep_data or found.data is None):
-            typer.echo(f"Nothing to destroy: cluster {config.cluster_name} does not exist in {config.region}.")
-            typer.echo("\n".join(_still_billed(found.stored_data, config, keep_data)), nl=bool(found.stored_data))
+        if found.cluster is None and (wanted.keep_data or found.data is None):
+            typer.echo(f"Nothing to destroy: {name} does not exist in {aws.region}.")
+            for line in _still_billed(aws, found.stored_data, file_system, wanted):
+                typer.echo(line)
             return
-        if found.blockers and not force:
+        if found.blockers and not wanted.force:
             _raise_blocked(found.blockers)
-        if found.stored_data and not (keep_data or yes or found.data_deletion_started):
-            confirm_data_loss(config.cluster_name, found.stored_data)
-        kept = removal.destroy(stacks, found, keep_data, wait=not no_wait)
-    typer.echo(f"Cluster {config.cluster_name} " + ("is being deleted." if no_wait else "deleted."))
-    lines = ["It is billed until it is deleted; `pdj aws status` shows the progress."] if no_wait else []
-    lines += _still_billed(found.stored_data if kept else [], config, keep_data)
+        if found.stored_data and not (wanted.keep_data or wanted.yes or found.data_deletion_started):
+            confirm_data_loss(stacks.data.cluster, found.stored_data)
+        kept = removal.destroy(stacks, found, wanted.keep_data, wait=not wanted.no_wait)
+    typer.echo(f"{name} " + ("is being deleted." if wanted.no_wait else "deleted."))
+    lines = ["It is billed until it is deleted; `pdj aws status` shows the progress."] if wanted.no_wait else []
+    lines += _still_billed(aws, found.stored_data if kept else [], file_system, wanted)
     typer.echo("\n".join(lines or ["It is no longer billed."]))
 
 
-def _still_billed(stored_data: list[str], config: ClusterConfig, keep_data: bool) -> list[str]:
+def _still_billed(aws: Aws, stored_data: list[str], file_system: str, wanted: Removal) -> list[str]:
     """Say which data remains, what it costs, and how it is reused or deleted."""
-    from paddlejob.cloud.aws.cost import kept_line
+    from paddlejob.cloud.aws.cost import stored_line
+    from paddlejob.cloud.aws.prices import prices
 
     lines = []
-    if config.file_system_id:
-        lines.append(f"File system {config.file_system_id}, which paddlejob did not create, remains and is billed.")
+    if file_system:
+        lines.append(f"File system {file_system}, which paddlejob did not create, remains and is billed.")
     if stored_data:
-        again = "The next `pdj aws up` takes it up; `pdj aws destroy` deletes it."
-        later = "It cannot be deleted before the cluster; run `pdj aws destroy` again afterwards."
-        lines += ["Kept: " + ", ".join(stored_data), again if keep_data else later, kept_line(config.region)]
+        again = f"The next `{wanted.create}` takes it up; `{wanted.delete}` deletes it."
+        later = f"It cannot be deleted before the cluster; run `{wanted.delete}` again afterwards."
+        lines += ["Kept: " + ", ".join(stored_data), again if wanted.keep_data else later, stored_line(prices(aws))]
     return lines
 
 

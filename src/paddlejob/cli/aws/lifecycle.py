@@ -40,7 +40,7 @@ def up(
     from paddlejob.cloud.aws import checks, cost
     from paddlejob.cloud.aws.config import instances
     from paddlejob.cloud.aws.config.assets import write
-    from paddlejob.cloud.aws.prices import node_price
+    from paddlejob.cloud.aws.prices import prices
     from paddlejob.cloud.aws.stack import publish
     from paddlejob.cloud.aws.stack.apply import Options
     from paddlejob.cloud.aws.stack.up import up as bring_up
@@ -51,7 +51,7 @@ def up(
     aws = stacks.cluster.aws
     if s3_uri:
         publish.template_location(s3_uri, config.cluster_name, "stack.yaml")  # a bad URI fails before any request
-    typer.echo(cost.idle_line(config, node_price(aws, config)), err=True)
+    typer.echo(cost.idle_line(config, prices(aws, config)), err=True)
 
     def send(template: Template) -> dict[str, str]:
         write(files.directory / template.file, template.text)
@@ -74,7 +74,7 @@ def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Prof
     Example: pdj aws status -o json
     """
     from paddlejob.cloud.aws import cost
-    from paddlejob.cloud.aws.prices import node_price
+    from paddlejob.cloud.aws.prices import prices
     from paddlejob.cloud.aws.stack.status import status as look
     from paddlejob.cloud.aws.templates.render import as_deployed
 
@@ -85,11 +85,11 @@ def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Prof
         raise NotPossible(f"cluster {config.cluster_name} does not exist in {config.region}; run `pdj aws up`")
     found = look(stacks.cluster.aws, state, stacks.outputs())
     deployed = as_deployed(config, state.parameters)
-    price = node_price(stacks.cluster.aws, deployed)
+    found_prices = prices(stacks.cluster.aws, deployed)
     if output is Output.text:
-        typer.echo("\n".join([*found.lines(), cost.idle_line(deployed, price)]))
+        typer.echo("\n".join([*found.lines(), cost.idle_line(deployed, found_prices)]))
     else:
-        typer.echo(dump({**found.as_dict(), "idleCost": cost.facts(deployed, price)}, output))
+        typer.echo(dump({**found.as_dict(), "idleCost": cost.facts(deployed, found_prices)}, output))
 
 
 def scale(
@@ -103,7 +103,7 @@ def scale(
     """
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import idle_line
-    from paddlejob.cloud.aws.prices import node_price
+    from paddlejob.cloud.aws.prices import prices
     from paddlejob.cloud.aws.stack.up import scale as change
     from paddlejob.cloud.aws.templates.render import as_deployed
 
@@ -112,9 +112,12 @@ def scale(
     stacks = stacks_of(config, profile)
     with interruptible(stacks):
         state, _ = change(stacks.cluster, workers, accepted=lambda: write(files.cluster_yaml, text))
-    typer.echo(f"Cluster {config.cluster_name} scaled to {workers} nodes, which take a few minutes to be Ready.")
+    typer.echo(
+        f"Asked for {workers} nodes of {config.cluster_name}. New nodes are Ready after a few minutes; `kubectl get "
+        "nodes` shows them."
+    )
     deployed = as_deployed(config, state.parameters)
-    typer.echo(idle_line(deployed, node_price(stacks.cluster.aws, deployed)))
+    typer.echo(idle_line(deployed, prices(stacks.cluster.aws, deployed)))
 
 
 def upgrade(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
 
 from paddlejob.cloud.aws.access.kubeconfig import find_cluster
-from paddlejob.cloud.aws.capacity import reservation_problems
+from paddlejob.cloud.aws.capacity import quota_problems, reservation_problems
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
-from paddlejob.cloud.aws.errors import AwsError
-from paddlejob.cloud.aws.quotas import quota_problems
-from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack.stack import OWNER_TAG
+from paddlejob.cloud.aws.session import Aws, filters
+from paddlejob.cloud.aws.templates.compose import OWNER_TAG
 from paddlejob.cloud.aws.zones import WITHOUT_CONTROL_PLANE, zones_of
 
 
@@ -31,13 +28,15 @@ def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
         *_taken_name(aws, config),
         *_unsupported_version(aws, config),
         *_missing_zones(aws, config),
-        *_not_offered(aws, config),
-        *quota_problems(aws, config),
-        *reservation_problems(aws, config),
+        *([] if config.auto_mode else _unusable_nodes(aws, config)),
         *_missing_key_pair(aws, config),
         *_unusable_kms_key(aws, config),
         *_missing_file_system(aws, config),
     ]
+
+
+def _unusable_nodes(aws: Aws, config: ClusterConfig) -> list[str]:
+    return [*_not_offered(aws, config), *quota_problems(aws, config), *reservation_problems(aws, config)]
 
 
 def _unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
@@ -102,13 +101,8 @@ def _missing_zones(aws: Aws, config: ClusterConfig) -> list[str]:
 
 def _not_offered(aws: Aws, config: ClusterConfig) -> list[str]:
     name = config.worker_instance_type
-    offers = aws.items(
-        "ec2",
-        "describe_instance_type_offerings",
-        "InstanceTypeOfferings",
-        LocationType="availability-zone",
-        Filters=[{"Name": "instance-type", "Values": [name]}],
-    )
+    wanted = {"LocationType": "availability-zone", "Filters": filters({"instance-type": name})}
+    offers = aws.items("ec2", "describe_instance_type_offerings", "InstanceTypeOfferings", **wanted)
     offered_in = {offer["Location"] for offer in offers}
     if not offered_in:
         return _unknown_instance_type(aws, config) or [
@@ -122,20 +116,19 @@ def _not_offered(aws: Aws, config: ClusterConfig) -> list[str]:
 
 
 def _missing_key_pair(aws: Aws, config: ClusterConfig) -> list[str]:
-    if not config.key_name or _exists(aws, "ec2", "describe_key_pairs", "InvalidKeyPair", KeyNames=[config.key_name]):
+    name = config.key_name
+    if not name or aws.find("ec2", "describe_key_pairs", "InvalidKeyPair", KeyNames=[name]):
         return []
-    return [f"keyName: no key pair {config.key_name} in {config.region}; create it there, or omit keyName"]
+    return [f"keyName: no key pair {name} in {config.region}; create it there, or omit keyName"]
 
 
 def _unusable_kms_key(aws: Aws, config: ClusterConfig) -> list[str]:
     if not config.kms_key_arn:
         return []
-    try:
-        key: dict[str, Any] = aws.call("kms", "describe_key", KeyId=config.kms_key_arn)["KeyMetadata"]
-    except AwsError as error:
-        if error.code != "NotFoundException":
-            raise
+    found = aws.find("kms", "describe_key", "NotFoundException", KeyId=config.kms_key_arn)
+    if found is None:
         return [f"kmsKeyArn: no such key: {config.kms_key_arn}; use another, or omit it"]
+    key = found["KeyMetadata"]
     if key["KeyState"] != "Enabled" or key.get("KeySpec", "SYMMETRIC_DEFAULT") != "SYMMETRIC_DEFAULT":
         return [f"kmsKeyArn: the key is {key['KeyState']} and {key.get('KeySpec')}; EKS needs an enabled symmetric key"]
     return []
@@ -143,19 +136,9 @@ def _unusable_kms_key(aws: Aws, config: ClusterConfig) -> list[str]:
 
 def _missing_file_system(aws: Aws, config: ClusterConfig) -> list[str]:
     name = config.file_system_id
-    if not name or _exists(aws, "efs", "describe_file_systems", "FileSystemNotFound", FileSystemId=name):
+    if not name or aws.find("efs", "describe_file_systems", "FileSystemNotFound", FileSystemId=name):
         return []
     return [f"fileSystemId: no file system {name} in {config.region}; omit it to create one"]
-
-
-def _exists(aws: Aws, service: str, operation: str, absent: str, **request: Any) -> bool:
-    try:
-        aws.call(service, operation, **request)
-    except AwsError as error:
-        if error.code.startswith(absent):
-            return False
-        raise
-    return True
 
 
 def _near(name: str, known: set[str]) -> str:

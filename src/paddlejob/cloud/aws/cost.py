@@ -1,9 +1,4 @@
-"""A rough estimate of what the cluster costs while it is idle. Pure.
-
-The price of nodes comes from AWS' price list (`prices`). All others are Amazon's public list prices of `REGION` as of
-`AS_OF`, in US dollars, maintained by hand. Prices change and differ between regions, so every line calls itself
-approximate.
-"""
+"""What the cluster costs while it is idle, from the prices of its parts. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
+from paddlejob.cloud.aws.prices import OF_DATA, Prices
 
-AS_OF = "2025-11"
-REGION = "us-west-2"
 HOURS_PER_MONTH = 730
-
-_CONTROL_PLANE = 0.10
-_NAT_GATEWAY = 0.045
-_PUBLIC_ADDRESS = 0.005
-_DISK_GIB_MONTH = 0.08
-_KEY_MONTH = 1.00
-_ZONE_MONTH = 0.50
-FILES_GIB_MONTH = 0.30
-FILES_READ_GIB, FILES_WRITE_GIB = 0.03, 0.06  # elastic throughput
-BUCKET_GIB_MONTH = 0.023
+_AUTO_MODE = "nodes, as EKS Auto Mode creates them (their price and about 12 %)"
 
 
 @dataclass(frozen=True)
@@ -34,96 +19,96 @@ class Item:
     hourly: float | None  # None: unknown
 
 
-def idle_items(config: ClusterConfig, node_price: float | None = None) -> list[Item]:
-    """List what is billed while no job runs. `node_price` is per node and hour; None if it is unknown."""
-    disks = config.worker_count * config.worker_disk_size * _DISK_GIB_MONTH / HOURS_PER_MONTH
-    kind = "spot, at most" if config.worker_spot else "on demand"
-    nodes = f"{config.worker_count} x {config.worker_instance_type} ({kind})"
-    items = [
-        Item("EKS control plane", _CONTROL_PLANE),
-        Item(nodes, _price_of_nodes(config, node_price)),
-        Item(f"node disks, {config.worker_disk_size} GiB each", disks),
-        Item("NAT gateway with its address", _NAT_GATEWAY + _PUBLIC_ADDRESS),
+def idle_items(config: ClusterConfig, prices: Prices) -> list[Item]:
+    """List what is billed while no job runs."""
+    monthly = {
+        **({"zone": "private DNS zone"} if config.external_dns_name else {}),
+        **({} if config.kms_key_arn else {"key": "KMS key"}),
+    }
+    return [
+        Item("EKS control plane", prices.get("control plane")),
+        *_nodes(config, prices),
+        Item("NAT gateway", prices.get("nat")),
+        Item("public address of the NAT gateway", prices.get("address")),
+        *(Item(what, _times(prices.get(product), 1 / HOURS_PER_MONTH)) for product, what in monthly.items()),
     ]
-    if config.external_dns_name:
-        items.append(Item("private DNS zone", _ZONE_MONTH / HOURS_PER_MONTH))
-    if not config.kms_key_arn:
-        items.append(Item("KMS key", _KEY_MONTH / HOURS_PER_MONTH))
-    return items
 
 
-def _price_of_nodes(config: ClusterConfig, node_price: float | None) -> float | None:
-    if config.worker_count == 0:
-        return 0.0
-    return None if node_price is None else node_price * config.worker_count
+def _nodes(config: ClusterConfig, prices: Prices) -> list[Item]:
+    if config.auto_mode:
+        return [Item(_AUTO_MODE, None)]
+    kind = "spot, at most" if config.worker_spot else "on demand"
+    disks = config.worker_count * config.worker_disk_size / HOURS_PER_MONTH
+    return [
+        Item(
+            f"{config.worker_count} x {config.worker_instance_type} ({kind})",
+            _times(prices.get("node"), config.worker_count),
+        ),
+        Item(f"node disks, {config.worker_disk_size} GiB each", _times(prices.get("disk"), disks)),
+    ]
 
 
-def idle_line(config: ClusterConfig, node_price: float | None = None) -> str:
-    """Return the total in one line."""
-    hourly = known_hourly(config, node_price)
-    nodes = "nodes from AWS' price list, others " if node_price is not None else ""
-    return (
-        f"Idle cost: about ${hourly:.2f} per hour, ${hourly * HOURS_PER_MONTH:.0f} per month"
-        f"{_and_unknown(config, node_price)}, plus {_stored()} ({nodes}{_price_source(config.region)})"
-    )
+def _times(price: float | None, count: float) -> float | None:
+    """Nothing costs nothing, also if its price is unknown."""
+    return 0.0 if count == 0 else None if price is None else price * count
 
 
-def known_hourly(config: ClusterConfig, node_price: float | None = None) -> float:
-    return sum(item.hourly or 0.0 for item in idle_items(config, node_price))
+def idle_line(config: ClusterConfig, prices: Prices) -> str:
+    """Return the total in one line, or why there is none."""
+    if prices.problem:
+        return _unknown(prices)
+    items = idle_items(config, prices)
+    hourly = sum(item.hourly or 0.0 for item in items)
+    unknown = [item.what for item in items if item.hourly is None]
+    rest = f" without {', '.join(unknown)}, whose price is unknown" if unknown else ""
+    total = f"about ${hourly:.2f} per hour, ${hourly * HOURS_PER_MONTH:.0f} per month{rest}"
+    traffic = f"{_per_gib(prices, 'nat traffic')} GiB through the NAT gateway"
+    return f"Idle cost: {total}; on top, {traffic}, and for data {_stored(prices)} (AWS' price list)"
 
 
-def facts(config: ClusterConfig, node_price: float | None = None) -> dict[str, Any]:
+def facts(config: ClusterConfig, prices: Prices) -> dict[str, Any]:
     """Return the estimate for JSON and YAML. An unknown price is null and makes the total null."""
-    items = idle_items(config, node_price)
-    unknown = any(item.hourly is None for item in items)
+    costs = [item.hourly for item in idle_items(config, prices)]
+    known = [hourly for hourly in costs if hourly is not None]
     return {
         "currency": "USD",
-        "pricesOf": {"region": REGION, "month": AS_OF},
-        "regionPricesKnown": config.region == REGION,
-        "hourly": None if unknown else round(known_hourly(config, node_price), 4),
-        "items": [{"what": item.what, "hourly": _rounded(item.hourly)} for item in items],
-        "storedGiBMonth": {"efs": FILES_GIB_MONTH, "s3": BUCKET_GIB_MONTH},
-        "efsGiB": {"read": FILES_READ_GIB, "written": FILES_WRITE_GIB},
+        "hourly": round(sum(known), 4) if len(known) == len(costs) else None,
+        "items": [
+            {"what": item.what, "hourly": None if item.hourly is None else round(item.hourly, 4)}
+            for item in idle_items(config, prices)
+        ],
+        "storedGiBMonth": {"efs": prices.get("files"), "s3": prices.get("bucket")},
+        "efsGiB": {"read": prices.get("files read"), "written": prices.get("files written")},
+        "natGiB": prices.get("nat traffic"),
+        **({"problem": prices.problem} if prices.problem else {}),
     }
 
 
-def kept_line(region: str) -> str:
-    """Return what data without a cluster costs."""
-    return f"Data costs about {_stored()} ({_price_source(region)})"
-
-
-def stored_line(region: str) -> str:
-    """Return what the data in a shared volume costs."""
-    return f"Files cost about {_stored()} ({_price_source(region)})"
-
-
-def _stored() -> str:
-    throughput = f"${FILES_READ_GIB:.2f} per GiB read from EFS and ${FILES_WRITE_GIB:.2f} per GiB written"
-    return f"${FILES_GIB_MONTH:.2f} (EFS) or ${BUCKET_GIB_MONTH:.3f} (S3) per GiB-month of stored data, {throughput}"
-
-
-def _price_source(region: str) -> str:
-    """Return the source of the prices, and that those of another region are unknown."""
-    source = f"approximate list prices of {REGION}, {AS_OF}"
-    return source if region == REGION else f"{source}; prices in {region} differ and are unknown"
-
-
-def _and_unknown(config: ClusterConfig, node_price: float | None) -> str:
-    unknown = [item.what for item in idle_items(config, node_price) if item.hourly is None]
-    return f" plus {unknown[0]}, price unknown" if unknown else ""
-
-
-def _rounded(hourly: float | None) -> float | None:
-    return None if hourly is None else round(hourly, 4)
+def stored_line(prices: Prices) -> str:
+    """Return what data costs, with or without a cluster."""
+    return _unknown(prices) if prices.problem else f"Data costs {_stored(prices)} (AWS' price list)"
 
 
 def table(items: Iterable[Item]) -> list[str]:
     """Format each item with its price per hour and per month."""
-    return [
-        f"  {item.what:<44} " + ("     price unknown" if item.hourly is None else _prices(item.hourly))
-        for item in items
-    ]
+    return [f"  {item.what:<44} {_prices(item.hourly)}" for item in items]
 
 
-def _prices(hourly: float) -> str:
+def _prices(hourly: float | None) -> str:
+    if hourly is None:
+        return "     price unknown"
     return f"${hourly:8.4f} per hour  ${hourly * HOURS_PER_MONTH:9.2f} per month"
+
+
+def _unknown(prices: Prices) -> str:
+    return f"Cost unknown: AWS' price list cannot be read ({prices.problem}); see https://calculator.aws"
+
+
+def _stored(prices: Prices) -> str:
+    files, read, written, bucket = (_per_gib(prices, name) for name in OF_DATA)
+    return f"{files} GiB-month in EFS, {read} GiB read from it, {written} GiB written, {bucket} GiB-month in S3"
+
+
+def _per_gib(prices: Prices, product: str) -> str:
+    price = prices.get(product)
+    return "an unknown price per" if price is None else f"${price:.3f} per"

@@ -12,24 +12,13 @@ from contextlib import contextmanager
 
 from paddlejob.errors import NotPossible, PaddleJobError
 
-_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
-_INVALID_CREDENTIALS = {
-    "InvalidClientTokenId",
-    "UnrecognizedClientException",
-    "AuthFailure",
-    "SignatureDoesNotMatch",
-}
-_FORBIDDEN = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Forbidden", "403"}
-_THROTTLED = {
-    "Throttling",
-    "ThrottlingException",
-    "ThrottledException",
-    "RequestLimitExceeded",
-    "TooManyRequestsException",
-    "RequestThrottled",
-    "SlowDown",
-    "PriorRequestNotComplete",
-}
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired")
+_INVALID_CREDENTIALS = ("InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure", "SignatureDoesNotMatch")
+_FORBIDDEN = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Forbidden", "403")
+_THROTTLED = (
+    *("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestLimitExceeded"),
+    *("TooManyRequestsException", "SlowDown", "PriorRequestNotComplete"),
+)
 QUOTA_ADVICE = "request an increase under Service Quotas in the AWS console, or delete resources you no longer use"
 
 

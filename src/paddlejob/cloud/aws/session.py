@@ -51,6 +51,17 @@ class Aws:
             answer: dict[str, Any] = getattr(client, operation)(**request)
             return answer
 
+    def find(
+        self, service: str, operation: str, absent: str | tuple[str, ...], **request: Any
+    ) -> dict[str, Any] | None:
+        """Send one request. Returns None if AWS answers with an error code that begins with `absent`."""
+        try:
+            return self.call(service, operation, **request)
+        except AwsError as error:
+            if error.code.startswith(absent):
+                return None
+            raise
+
     def items(self, service: str, operation: str, key: str, **request: Any) -> list[Any]:
         """Return the items of all pages of a list operation."""
         client = self._client_for(service, operation)

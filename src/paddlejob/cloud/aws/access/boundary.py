@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
-from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
 
 # The actions of the managed policies that the templates attach, but for ec2:ModifyInstanceAttribute: EKS does without
@@ -36,6 +35,15 @@ _ACTIONS = {
     ),
     "ssmmessages": "*",
 }
+# What EKS Auto Mode needs to create nodes, which get none but the cluster's roles. Certificates, web ACLs and Shield of
+# load balancers are left out.
+_AUTO_MODE = {
+    "ec2": (
+        "CreateFleet CreateLaunchTemplate RunInstances CreateSnapshot EnableFastSnapshotRestores AssignIpv6Addresses "
+        "UnassignIpv6Addresses AssociateTrunkInterface DisassociateTrunkInterface GetCoipPoolUsage "
+        "GetSecurityGroupsForVpc"
+    )
+}
 _BUCKET = "ListBucket GetBucketLocation GetObject PutObject DeleteObject AbortMultipartUpload"
 
 
@@ -51,32 +59,33 @@ def boundary_arn(region: str, account: str, cluster: str) -> str:
 
 def boundary(config: ClusterConfig) -> dict[str, Any]:
     """Return the policy document of the boundary."""
-    bucket = f"arn:{partition(config.region)}:s3:::{config.cluster_name.lower()}-data-*"
-    linked = {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}}
+    aws = f"arn:{partition(config.region)}"
+    bucket = f"{aws}:s3:::{config.cluster_name.lower()}-data-*"
+    services = ("elasticloadbalancing", *(("ec2fleet", "spot") if config.auto_mode else ()))
+    linked = {"StringEquals": {"iam:AWSServiceName": [f"{service}.amazonaws.com" for service in services]}}
     statements = [
-        {"Sid": "Cluster", "Effect": "Allow", "Action": actions(_ACTIONS), "Resource": "*"},
-        {"Sid": "Bucket", "Effect": "Allow", "Action": actions({"s3": _BUCKET}), "Resource": bucket},
-        {
-            "Sid": "LoadBalancers",
-            "Effect": "Allow",
-            "Action": "iam:CreateServiceLinkedRole",
-            "Resource": "*",
-            "Condition": linked,
-        },
+        allow("Cluster", _ACTIONS, "*"),
+        allow("Bucket", {"s3": _BUCKET}, bucket),
+        allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, "*", when=linked),
     ]
+    if config.auto_mode:
+        roles, profiles = f"{aws}:iam::*:role/{config.cluster_name}-*Role-*", f"{aws}:iam::*:instance-profile/eks*"
+        statements += [
+            allow("AutoMode", _AUTO_MODE, "*"),
+            allow("AutoModeRoles", {"iam": "PassRole AddRoleToInstanceProfile"}, roles, profiles),
+        ]
     return {"Version": "2012-10-17", "Statement": statements}
 
 
 def find_boundary(aws: Aws, cluster: str) -> str:
     """Return the ARN of the boundary, or an empty string if the account has none for this cluster."""
     arn = boundary_arn(aws.region, aws.account(), cluster)
-    try:
-        aws.call("iam", "get_policy", PolicyArn=arn)
-    except AwsError as error:
-        if error.code in ("NoSuchEntity", "AccessDenied"):
-            return ""
-        raise
-    return arn
+    return arn if aws.find("iam", "get_policy", ("NoSuchEntity", "AccessDenied"), PolicyArn=arn) else ""
+
+
+def allow(sid: str, of_services: dict[str, str], *resources: str, when: dict[str, Any] | None = None) -> dict[str, Any]:
+    statement = {"Sid": sid, "Effect": "Allow", "Action": actions(of_services), "Resource": list(resources)}
+    return {**statement, "Condition": when} if when else statement
 
 
 def actions(of_services: dict[str, str]) -> list[str]:

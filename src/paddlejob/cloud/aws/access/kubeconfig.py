@@ -8,20 +8,14 @@ from typing import Any
 import yaml
 
 from paddlejob.cloud.aws.config import assets
-from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import NotPossible
 
 
 def find_cluster(aws: Aws, name: str) -> dict[str, Any] | None:
     """Return the EKS cluster, or None if it does not exist (yet)."""
-    try:
-        cluster: dict[str, Any] = aws.call("eks", "describe_cluster", name=name)["cluster"]
-    except AwsError as error:
-        if error.code == "ResourceNotFoundException":
-            return None
-        raise
-    return cluster
+    found = aws.find("eks", "describe_cluster", "ResourceNotFoundException", name=name)
+    return found and found["cluster"]
 
 
 def kubeconfig(aws: Aws, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlejob.cloud.aws.access.boundary import actions, boundary_arn, partition
+from paddlejob.cloud.aws.access.boundary import allow, boundary_arn, partition
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.stack.publish import template_location
 
@@ -33,37 +33,31 @@ _BY_CLOUDFORMATION = {
         "*Address *RouteTable *Route *InternetGateway *SecurityGroup *SecurityGroup*gress *NatGateway *Subnet "
         "*SubnetAttribute *Vpc *VpcAttribute *VpcEndpoint* *LaunchTemplate* *Tags RunInstances "
         # EFS creates and deletes the interface of a mount target with the caller's permissions.
-        "CreateNetworkInterface DeleteNetworkInterface"
+        "*NetworkInterface"
     ),
-    "elasticfilesystem": ("*FileSystem *MountTarget ModifyMountTargetSecurityGroups TagResource UntagResource"),
+    "elasticfilesystem": "*FileSystem *MountTarget* PutLifecycleConfiguration *agResource",
     "kms": (
-        "CreateKey CreateGrant DescribeKey EnableKeyRotation PutKeyPolicy ScheduleKeyDeletion TagResource "
-        "UntagResource Get* ListResourceTags"
+        "CreateKey CreateGrant DescribeKey EnableKeyRotation PutKeyPolicy ScheduleKeyDeletion *agResource Get* "
+        "ListResourceTags"
     ),
 }
 _ZONE = "*HostedZone ChangeResourceRecordSets ChangeTagsForResource Get* List*"
 _CLUSTER = (
     "DeleteCluster DescribeCluster UpdateClusterConfig UpdateClusterVersion DescribeUpdate ListUpdates "
-    "*Nodegroup *NodegroupConfig *NodegroupVersion ListNodegroups ListFargateProfiles *Addon *PodIdentityAssociation "
-    "*AccessEntry ListAssociatedAccessPolicies *AccessPolicy TagResource UntagResource"
+    "*Nodegroup* ListFargateProfiles *Addon* *PodIdentityAssociation *AccessEntry *AccessPolic* *agResource"
 )
-_ROLES = (
-    "DeleteRole DeleteRolePolicy DetachRolePolicy TagRole UntagRole ListRolePolicies ListAttachedRolePolicies "
-    "GetRolePolicy"
-)
+_ROLES = "DeleteRole DeleteRolePolicy DetachRolePolicy *agRole List*RolePolicies GetRolePolicy"
 # Without UpdateAssumeRolePolicy: it takes no condition on the boundary, and could open a role that has none.
 _BOUNDED_ROLES = "CreateRole PutRolePolicy PutRolePermissionsBoundary"
 _BUCKET = (
-    "CreateBucket DeleteBucket ListBucket ListBucketVersions Get* PutBucket* PutEncryptionConfiguration "
-    "DeleteBucketPolicy PutLifecycleConfiguration DeleteObject DeleteObjectVersion *agResource ListTagsForResource"
+    "CreateBucket DeleteBucket* ListBucket* Get* PutBucket* PutEncryptionConfiguration PutLifecycleConfiguration "
+    "DeleteObject* *agResource ListTagsForResource"
 )
-_MANAGED = (
-    "AmazonEKSClusterPolicy",
-    "AmazonEKSWorkerNodePolicy",
-    "AmazonEKS_CNI_Policy",
-    "AmazonEC2ContainerRegistryPullOnly",
-    "AmazonSSMManagedInstanceCore",
-    "service-role/AmazonEFSCSIDriverPolicy",
+_MANAGED = "AmazonEKSClusterPolicy AmazonEC2ContainerRegistryPullOnly service-role/AmazonEFSCSIDriverPolicy"
+_MANAGED_OF_NODES = "AmazonEKSWorkerNodePolicy AmazonEKS_CNI_Policy AmazonSSMManagedInstanceCore"
+_MANAGED_OF_AUTO_MODE = (
+    "AmazonEKSComputePolicy AmazonEKSBlockStoragePolicy AmazonEKSLoadBalancingPolicy AmazonEKSNetworkingPolicy "
+    "AmazonEKSWorkerNodeMinimalPolicy"
 )
 _LINKED_SERVICES = ("eks", "eks-nodegroup", "autoscaling", "spot", "elasticfilesystem")
 
@@ -77,28 +71,28 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     here = f"{region}:{account}"
     bounded = {"StringEquals": {"iam:PermissionsBoundary": boundary_arn(region, account, name)}}
     in_region = {"StringEquals": {"aws:RequestedRegion": region}}
-    stacks = [f"{aws}:cloudformation:{here}:stack/{stack}/*" for stack in (name, f"{name}-data")]
+    stacks = [f"{aws}:cloudformation:{here}:stack/{stack}/*" for stack in (name, f"{name}-data", f"{name}-attachment")]
     statements = [
-        _allow("Stacks", {"cloudformation": _STACK}, *stacks),
-        _allow("Look", _READ, "*"),
-        _allow("Resources", _made_by_cloudformation(config), "*", when=in_region | _called_via("cloudformation")),
-        _allow("NewCluster", {"eks": "CreateCluster"}, "*", when=in_region),
-        _allow("Cluster", {"eks": _CLUSTER}, f"{aws}:eks:{here}:cluster/{name}", f"{aws}:eks:{here}:*/{name}/*"),
-        _allow("Roles", {"iam": _ROLES}, roles),
-        _allow("BoundedRoles", {"iam": _BOUNDED_ROLES}, roles, when=bounded),
-        _allow("Managed", {"iam": "AttachRolePolicy"}, roles, when=bounded | _only_managed(aws)),
-        _allow("PassRoles", {"iam": "PassRole"}, roles, when=_passed_to(region)),
-        _allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, f"{role}/aws-service-role/*", when=_linked()),
-        _allow("Bucket", {"s3": _BUCKET}, f"{aws}:s3:::{name.lower()}-data-*"),
+        allow("Stacks", {"cloudformation": _STACK}, *stacks),
+        allow("Look", _READ, "*"),
+        allow("Resources", _made_by_cloudformation(config), "*", when=in_region | _called_via("cloudformation")),
+        allow("NewCluster", {"eks": "CreateCluster"}, "*", when=in_region),
+        allow("Cluster", {"eks": _CLUSTER}, f"{aws}:eks:{here}:cluster/{name}", f"{aws}:eks:{here}:*/{name}/*"),
+        allow("Roles", {"iam": _ROLES}, roles),
+        allow("BoundedRoles", {"iam": _BOUNDED_ROLES}, roles, when=bounded),
+        allow("Managed", {"iam": "AttachRolePolicy"}, roles, when=bounded | _only(managed(config), aws)),
+        allow("PassRoles", {"iam": "PassRole"}, roles, when=_passed_to(region)),
+        allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, f"{role}/aws-service-role/*", when=_linked()),
+        allow("Bucket", {"s3": _BUCKET}, f"{aws}:s3:::{name.lower()}-data-*"),
         *_node_access(f"{aws}:ec2:{here}", f"{aws}:ssm:{here}", name),
     ]
     if config.external_dns_name:
-        statements.append(_allow("Zone", {"route53": _ZONE}, "*", when=_called_via("cloudformation")))
+        statements.append(allow("Zone", {"route53": _ZONE}, "*", when=_called_via("cloudformation")))
     if config.kms_key_arn:
-        statements.append(_allow("OwnKey", {"kms": "DescribeKey CreateGrant"}, config.kms_key_arn))
+        statements.append(allow("OwnKey", {"kms": "DescribeKey CreateGrant"}, config.kms_key_arn))
     if s3_uri:
         templates = f"{aws}:s3:::{'/'.join(template_location(s3_uri, name, '*'))}"
-        statements.append(_allow("Templates", {"s3": "PutObject GetObject"}, templates))
+        statements.append(allow("Templates", {"s3": "PutObject GetObject"}, templates))
     return {"Version": "2012-10-17", "Statement": statements}
 
 
@@ -109,36 +103,30 @@ def _node_access(ec2: str, ssm: str, name: str) -> list[Statement]:
     images = f"{ssm.rpartition(':')[0]}::parameter/aws/service/eks/optimized-ami/*"
     shell = f"{ssm}:document/SSM-SessionManagerRunShell"
     return [
-        _allow("Session", {"ssm": "StartSession"}, f"{ec2}:instance/*", when=of_cluster),
-        _allow("Shell", {"ssm": "StartSession"}, shell),
-        _allow("Images", {"ssm": "GetParameter"}, images),
-        _allow("LeftInterfaces", {"ec2": "DeleteNetworkInterface"}, f"{ec2}:network-interface/*", when=left),
+        allow("Session", {"ssm": "StartSession"}, f"{ec2}:instance/*", when=of_cluster),
+        allow("Shell", {"ssm": "StartSession"}, shell),
+        allow("Images", {"ssm": "GetParameter"}, images),
+        allow("LeftInterfaces", {"ec2": "DeleteNetworkInterface"}, f"{ec2}:network-interface/*", when=left),
     ]
 
 
-def _allow(sid: str, of_services: dict[str, str], *resources: str, when: Statement | None = None) -> Statement:
-    statement: Statement = {
-        "Sid": sid,
-        "Effect": "Allow",
-        "Action": actions(of_services),
-        "Resource": list(resources),
-    }
-    return {**statement, "Condition": when} if when else statement
-
-
 def _made_by_cloudformation(config: ClusterConfig) -> dict[str, str]:
-    """Leave out KMS if the user brings a key: none is created then."""
-    return {
-        service: names for service, names in _BY_CLOUDFORMATION.items() if service != "kms" or not config.kms_key_arn
-    }
+    """Leave out KMS if the user brings a key: none is created then. Only nodes with EFA have a placement group."""
+    wanted = {name: names for name, names in _BY_CLOUDFORMATION.items() if name != "kms" or not config.kms_key_arn}
+    return {**wanted, "ec2": f"{wanted['ec2']} *PlacementGroup"} if config.efa else wanted
 
 
 def _called_via(service: str) -> Statement:
     return {"ForAnyValue:StringEquals": {"aws:CalledVia": f"{service}.amazonaws.com"}}
 
 
-def _only_managed(aws: str) -> Statement:
-    return {"ArnEquals": {"iam:PolicyARN": [f"{aws}:iam::aws:policy/{name}" for name in _MANAGED]}}
+def managed(config: ClusterConfig) -> list[str]:
+    """Return the managed policies that the templates attach."""
+    return f"{_MANAGED} {_MANAGED_OF_AUTO_MODE if config.auto_mode else _MANAGED_OF_NODES}".split()
+
+
+def _only(names: list[str], aws: str) -> Statement:
+    return {"ArnEquals": {"iam:PolicyARN": [f"{aws}:iam::aws:policy/{name}" for name in names]}}
 
 
 def _passed_to(region: str) -> Statement:

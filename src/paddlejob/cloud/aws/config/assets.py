@@ -11,10 +11,11 @@ from typing import Any
 
 import yaml
 
+from paddlejob.api.yaml_loader import load
+from paddlejob.api.yaml_problem import YamlProblem
 from paddlejob.cloud.aws.config.cluster import ClusterConfig, parse_config
 from paddlejob.errors import BadInput, NotPossible
 
-Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CLUSTER_YAML = """\
 # A cluster on AWS. Edit this file, then run `pdj aws up` in this directory.
 # `pdj aws validate` checks it. Nothing is billed before `up`.
@@ -25,24 +26,33 @@ region: {region}
 # Nodes run in these zones. EKS needs two zones for the control plane; with one listed, the second is chosen for you.
 availabilityZones: [{zones}]
 
+{nodes}
+# KMS key that encrypts Kubernetes secrets. Without one, a key is created.
+{kms_key}
+
+# Networks that may reach the Kubernetes API over the internet. Restrict this to your own network if you can.
+apiAccessCIDRs: [{api_access}]
+vpcCIDR: 10.0.0.0/16
+# kubernetesVersion: "1.36"    # default: the EKS default
+# fileSystemId: fs-...         # an EFS of yours; default: create one, or take up the one that was kept
+# administratorArn: arn:aws:iam::ACCOUNT:role/NAME    # default: whoever runs `up` first
+"""
+_NODES = """\
 # Nodes. For GPUs, use a type such as g4dn.xlarge. Spot nodes are cheaper, but AWS may reclaim them.
 workerCount: {workers}
 maxWorkerCount: {most_workers}
 workerInstanceType: {instance_type}
 workerSpot: {spot}
 workerDiskSize: 100    # GiB
+# efa: true                       # Elastic Fabric Adapter, of types such as p4d.24xlarge and p5.48xlarge
+# capacityReservationId: cr-...   # a reservation of yours, or a capacity block for ML
 
 # EC2 key pair for SSH from inside the VPC. Without one, use `aws ssm start-session`.
-{key_name}
-# KMS key that encrypts Kubernetes secrets. Without one, a key is created.
-{kms_key}
-
-# Networks that may reach the Kubernetes API over the internet. Restrict this to your own network if you can.
-apiAccessCIDRs: [0.0.0.0/0]
-vpcCIDR: 10.0.0.0/16
-# kubernetesVersion: "1.36"    # default: the EKS default
-# fileSystemId: fs-...         # an EFS of yours; default: create one, or take up the one that was kept
-# administratorArn: arn:aws:iam::ACCOUNT:role/NAME    # default: whoever runs `up` first
+{key_name}"""
+_AUTO_MODE = """\
+# EKS creates nodes as pods need them, and bills about 12 % on top of their price. Its own node pools have no GPUs and
+# no spot nodes, nodes allow no login, and each is replaced within 21 days.
+autoMode: true
 """
 
 
@@ -57,34 +67,21 @@ class Assets:
         return self.directory / "cluster.yaml"
 
     @property
-    def stack_yaml(self) -> Path:
-        return self.directory / "stack.yaml"
-
-    @property
-    def data_stack_yaml(self) -> Path:
-        return self.directory / "data-stack.yaml"
-
-    @property
     def kubeconfig(self) -> Path:
         return self.directory / "kubeconfig"
 
-    @property
-    def volume_yaml(self) -> Path:
-        return self.directory / "pv.yaml"
-
-    @property
-    def claim_yaml(self) -> Path:
-        return self.directory / "pvc.yaml"
-
     def load(self) -> ClusterConfig:
-        loader = Loader(self._text())
         source = str(self.cluster_yaml)
         try:
-            root = loader.get_single_node()
-            settings = loader.construct_document(root) if root else None
-        except yaml.YAMLError as error:
-            raise BadInput(f"{source}{_position(error)}: invalid YAML: {_problem(error)}") from None
-        return parse_config(settings, source, _lines(root, source))
+            documents = load(self._text())
+        except YamlProblem as error:
+            position = f":{error.line}:{error.column}" if error.line else ""
+            raise BadInput(f"{source}{position}: {error}") from None
+        if len(documents) > 1:
+            raise BadInput(f"{source}: contains several documents; keep one")
+        settings, root = documents[0] if documents else (None, None)
+        keys = root.value if isinstance(root, yaml.MappingNode) else []
+        return parse_config(settings, source, {str(key.value): key.start_mark.line + 1 for key, _ in keys})
 
     def init(self, config: ClusterConfig, replace: bool = False) -> None:
         """Write cluster.yaml with its comments."""
@@ -98,9 +95,11 @@ class Assets:
         changed, found = re.subn(rf"(?m)^{name}:[^\n#]*?(?=\s*(#|$))", line, text, count=1)
         if not found:
             changed = f"{text.rstrip()}\n{line}\n"
-        if not _has_setting(changed, name, value):
-            raise BadInput(f"{self.cluster_yaml}: cannot be edited automatically; set `{line}` and run `pdj aws up`")
-        return changed
+        with suppress(yaml.YAMLError):
+            settings: Any = yaml.safe_load(changed)
+            if isinstance(settings, dict) and settings.get(name) == value:
+                return changed
+        raise BadInput(f"{self.cluster_yaml}: cannot be edited automatically; set `{line}` and run `pdj aws up`")
 
     def _text(self) -> str:
         try:
@@ -131,17 +130,21 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def cluster_yaml(config: ClusterConfig) -> str:
-    return _CLUSTER_YAML.format(
-        name=_scalar(config.cluster_name),
-        dns=_optional("externalDNSName", config.external_dns_name, "NAME"),
-        region=config.region,
-        zones=", ".join(config.availability_zones),
+    nodes = _NODES.format(
         workers=config.worker_count,
         most_workers=config.max_worker_count,
         instance_type=config.worker_instance_type,
         spot="true" if config.worker_spot else "false",
         key_name=_optional("keyName", config.key_name, "NAME"),
+    )
+    return _CLUSTER_YAML.format(
+        name=_scalar(config.cluster_name),
+        dns=_optional("externalDNSName", config.external_dns_name, "NAME"),
+        region=config.region,
+        zones=", ".join(config.availability_zones),
+        nodes=_AUTO_MODE if config.auto_mode else nodes,
         kms_key=_optional("kmsKeyArn", config.kms_key_arn, "arn:aws:kms:..."),
+        api_access=", ".join(config.api_access_cidrs),
     )
 
 
@@ -152,33 +155,3 @@ def _optional(setting: str, value: str, example: str) -> str:
 def _scalar(text: str) -> str:
     """Format a string as a YAML scalar, quoted where YAML would read another type, such as `on`."""
     return yaml.safe_dump(text, width=1000).removesuffix("...\n").strip()
-
-
-def _lines(root: Any, source: str) -> dict[str, int]:
-    """Map each setting to its line. Duplicate keys are an error; YAML would silently take the last one."""
-    if not isinstance(root, yaml.MappingNode):
-        return {}
-    lines: dict[str, int] = {}
-    for key, _ in root.value:
-        name, line = str(key.value), key.start_mark.line + 1
-        if name in lines:
-            raise BadInput(f"{source}:{line}: duplicate key `{name}`, first in line {lines[name]}; remove one of them")
-        lines[name] = line
-    return lines
-
-
-def _has_setting(text: str, name: str, value: int | str) -> bool:
-    try:
-        settings = yaml.load(text, Loader=Loader)
-    except yaml.YAMLError:
-        return False
-    return isinstance(settings, dict) and settings.get(name) == value
-
-
-def _position(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-
-
-def _problem(error: yaml.YAMLError) -> str:
-    return str(getattr(error, "problem", None) or error).replace("\n", " ")

@@ -8,8 +8,15 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-_INTEGER_ERRORS = ("int_parsing", "int_type", "int_from_float")
-_BOOLEAN_ERRORS = ("bool_parsing", "bool_type")
+_REASONS = {
+    "greater_than_equal": "is too small; use {ge} or more",
+    "less_than_equal": "is too large; use {le} or less",
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "is not an integer; use one, without quotes"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "is not a boolean; use true or false"),
+    "string_type": "is not a string; put it in quotes",
+    "list_type": "is not a list; use [ONE, TWO]",
+    "too_short": "is empty; list at least one item",
+}
 
 
 def describe(error: ErrorDetails, settings: Iterable[str]) -> str:
@@ -29,21 +36,7 @@ def describe(error: ErrorDetails, settings: Iterable[str]) -> str:
 
 def _reason(error: ErrorDetails) -> str:
     context: dict[str, Any] = error.get("ctx", {})
-    kind = error["type"]
-    if kind == "value_error":
+    if error["type"] == "value_error":
         return str(context["error"])
-    if kind == "greater_than_equal":
-        return f"is too small; use {context['ge']} or more"
-    if kind == "less_than_equal":
-        return f"is too large; use {context['le']} or less"
-    if kind in _INTEGER_ERRORS:
-        return "is not an integer; use one, without quotes"
-    if kind in _BOOLEAN_ERRORS:
-        return "is not a boolean; use true or false"
-    if kind == "string_type":
-        return "is not a string; put it in quotes"
-    if kind == "list_type":
-        return "is not a list; use [ONE, TWO]"
-    if kind == "too_short":
-        return "is empty; list at least one item"
-    return f"is invalid: {error['msg']}"
+    reason = _REASONS.get(error["type"])
+    return reason.format(**context) if reason else f"is invalid: {error['msg']}"

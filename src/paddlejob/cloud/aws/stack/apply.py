@@ -8,8 +8,8 @@ from typing import Any
 
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.stack.changes import Confirm, accept, start_change
-from paddlejob.cloud.aws.stack.stack import OWNER_TAG, Stack, StackState, describe_failure
-from paddlejob.cloud.aws.templates.compose import Parameters, Template
+from paddlejob.cloud.aws.stack.stack import Stack, StackState, describe_failure
+from paddlejob.cloud.aws.templates.compose import OWNER_TAG, Parameters, Template
 from paddlejob.errors import NotPossible
 
 _EMPTY_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "REVIEW_IN_PROGRESS")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from paddlejob.cloud.aws.capacity import instances_of
 from paddlejob.cloud.aws.errors import AwsError
-from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.session import Aws, filters
 from paddlejob.cloud.aws.stack.leaked import is_leaked
 
 
@@ -65,7 +66,7 @@ def _load_balancers(aws: Aws, vpc: str) -> list[str]:
 
 
 def _interfaces(aws: Aws, cluster: str, vpc: str, resources: Mapping[str, str], ignore_leaked: bool) -> list[str]:
-    found = aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=_vpc_filter(vpc))
+    found = aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=filters({"vpc-id": vpc}))
     nodes = _nodes(aws, vpc, cluster)
     own = _of_nat_gateway(aws, resources.get("NatGateway", "")) | _of_mount_targets(aws, resources)
     return [
@@ -84,7 +85,7 @@ def _is_removed_with_the_cluster(item: dict[str, Any], cluster: str, nodes: set[
 
 
 def _of_nat_gateway(aws: Aws, name: str) -> set[str]:
-    wanted = [{"Name": "nat-gateway-id", "Values": [name]}]
+    wanted = filters({"nat-gateway-id": name})
     gateways = aws.items("ec2", "describe_nat_gateways", "NatGateways", Filters=wanted) if name else []
     return {
         address["NetworkInterfaceId"]
@@ -100,12 +101,8 @@ def _of_mount_targets(aws: Aws, resources: Mapping[str, str]) -> set[str]:
 
 
 def _of_mount_target(aws: Aws, name: str) -> list[str]:
-    try:
-        targets = aws.items("efs", "describe_mount_targets", "MountTargets", MountTargetId=name)
-    except AwsError as error:
-        if error.code != "MountTargetNotFound":
-            raise
-        return []
+    found = aws.find("efs", "describe_mount_targets", "MountTargetNotFound", MountTargetId=name)
+    targets = found["MountTargets"] if found else []
     return [target["NetworkInterfaceId"] for target in targets if "NetworkInterfaceId" in target]
 
 
@@ -115,13 +112,11 @@ def _owner(item: dict[str, Any]) -> str:
 
 
 def _nodes(aws: Aws, vpc: str, cluster: str) -> set[str]:
-    wanted = [*_vpc_filter(vpc), {"Name": "tag:eks:cluster-name", "Values": [cluster]}]
-    reservations = aws.items("ec2", "describe_instances", "Reservations", Filters=wanted)
-    return {instance["InstanceId"] for reservation in reservations for instance in reservation["Instances"]}
+    return {instance["InstanceId"] for instance in instances_of(aws, cluster, {"vpc-id": vpc})}
 
 
 def _security_groups(aws: Aws, cluster: str, vpc: str, own: set[str]) -> list[str]:
-    found = aws.items("ec2", "describe_security_groups", "SecurityGroups", Filters=_vpc_filter(vpc))
+    found = aws.items("ec2", "describe_security_groups", "SecurityGroups", Filters=filters({"vpc-id": vpc}))
     return [
         f"security group {item['GroupId']} ({item['GroupName']}): delete it"
         for item in found
@@ -131,7 +126,3 @@ def _security_groups(aws: Aws, cluster: str, vpc: str, own: set[str]) -> list[st
 
 def _is_created_by_eks(item: dict[str, Any], cluster: str) -> bool:
     return {"Key": "aws:eks:cluster-name", "Value": cluster} in item.get("Tags", [])
-
-
-def _vpc_filter(vpc: str) -> list[dict[str, Any]]:
-    return [{"Name": "vpc-id", "Values": [vpc]}]

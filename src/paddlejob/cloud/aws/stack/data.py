@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import NotPossible
 
@@ -43,33 +42,20 @@ def _raise_if_rejected(bucket: str, errors: list[dict[str, str]]) -> None:
 
 
 def _next_batch(aws: Aws, bucket: str) -> list[dict[str, str]]:
-    try:
-        page = aws.call("s3", "list_object_versions", Bucket=bucket, MaxKeys=_BATCH_SIZE)
-    except AwsError as error:
-        if error.code == "NoSuchBucket":
-            return []
-        raise
+    page = aws.find("s3", "list_object_versions", "NoSuchBucket", Bucket=bucket, MaxKeys=_BATCH_SIZE) or {}
     versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
     return [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in versions]
 
 
 def _file_system(aws: Aws, name: str) -> list[str]:
-    try:
-        found = aws.call("efs", "describe_file_systems", FileSystemId=name)["FileSystems"]
-    except AwsError as error:
-        if error.code == "FileSystemNotFound":
-            return []
-        raise
-    return [f"file system {name} ({_format_size(item['SizeInBytes']['Value'])})" for item in found]
+    found = aws.find("efs", "describe_file_systems", "FileSystemNotFound", FileSystemId=name) or {"FileSystems": []}
+    return [f"file system {name} ({_format_size(item['SizeInBytes']['Value'])})" for item in found["FileSystems"]]
 
 
 def _bucket(aws: Aws, name: str) -> list[str]:
-    try:
-        page = aws.call("s3", "list_objects_v2", Bucket=name, MaxKeys=_BATCH_SIZE)
-    except AwsError as error:
-        if error.code == "NoSuchBucket":
-            return []
-        raise
+    page = aws.find("s3", "list_objects_v2", "NoSuchBucket", Bucket=name, MaxKeys=_BATCH_SIZE)
+    if page is None:
+        return []
     count = f"{page['KeyCount']}{' or more' if page.get('IsTruncated') else ''} objects"
     return [f"bucket {name} ({count})"]
 

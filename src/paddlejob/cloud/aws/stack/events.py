@@ -64,26 +64,33 @@ def first_failure(oldest_first: Sequence[Event]) -> Event | None:
     return next(iter([*causes, *failed, *whole]), None)
 
 
+# Parts of the reasons of failures, in lower case, and the remedy.
+_ADVICE = {
+    ("replacement type updates",): (
+        "nodes cannot be replaced before the cluster has been created completely: restore workerInstanceType, "
+        "workerSpot and availabilityZones and run `pdj aws up`, then change them"
+    ),
+    ("already exist",): (
+        "a resource of that name exists outside this stack: choose another clusterName, or delete the resource"
+    ),
+    ("not authorized", "accessdenied", "access denied"): "`pdj aws policy` prints the required permissions",
+    ("insufficientinstancecapacity", "insufficient capacity", "could not launch"): (
+        "AWS has no capacity for this instance type: choose another workerInstanceType or zone, or try later"
+    ),
+    ("availability zone", "unsupportedavailabilityzone"): (
+        "choose other availabilityZones or another workerInstanceType"
+    ),
+    (
+        "dependency",
+        "has dependencies",
+    ): "a resource outside the stack still uses it: `pdj aws destroy` lists such resources",
+    ("not empty",): "objects were added to the bucket meanwhile: run `pdj aws destroy` again",
+}
+
+
 def advice(reason: str) -> str:
     """Return the remedy for common failure reasons, or an empty string."""
-    lowered = reason.lower()
-    if "replacement type updates" in lowered:
-        return (
-            "nodes cannot be replaced before the cluster has been created completely: restore workerInstanceType, "
-            "workerSpot and availabilityZones and run `pdj aws up`, then change them"
-        )
     if is_quota(reason):
         return QUOTA_ADVICE
-    if "already exist" in lowered:
-        return "a resource of that name exists outside this stack: choose another clusterName, or delete the resource"
-    if "not authorized" in lowered or "accessdenied" in lowered or "access denied" in lowered:
-        return "`pdj aws policy` prints the required permissions"
-    if "insufficientinstancecapacity" in lowered or "insufficient capacity" in lowered or "could not launch" in lowered:
-        return "AWS has no capacity for this instance type: choose another workerInstanceType or zone, or try later"
-    if "availability zone" in lowered or "unsupportedavailabilityzone" in lowered:
-        return "choose other availabilityZones or another workerInstanceType"
-    if "dependency" in lowered or "has dependencies" in lowered:
-        return "a resource outside the stack still uses it: `pdj aws destroy` lists such resources"
-    if "not empty" in lowered:
-        return "objects were added to the bucket meanwhile: run `pdj aws destroy` again"
-    return ""
+    lowered = reason.lower()
+    return next((remedy for parts, remedy in _ADVICE.items() if any(part in lowered for part in parts)), "")

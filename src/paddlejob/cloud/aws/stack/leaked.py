@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlejob.cloud.aws.errors import AwsError
-from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.session import Aws, filters
 from paddlejob.cloud.aws.stack.stack import Say
 
 PREFIX = "aws-K8S-"
@@ -20,11 +20,7 @@ def is_leaked(interface: dict[str, Any]) -> bool:
 
 def delete_leaked(aws: Aws, vpc: str, say: Say) -> None:
     """Delete them. To be called when no node is left: a node creates interfaces before it attaches them."""
-    wanted = [
-        {"Name": "vpc-id", "Values": [vpc]},
-        {"Name": "status", "Values": ["available"]},
-        {"Name": "description", "Values": [f"{PREFIX}*"]},
-    ]
+    wanted = filters({"vpc-id": vpc, "status": "available", "description": f"{PREFIX}*"})
     for interface in aws.items("ec2", "describe_network_interfaces", "NetworkInterfaces", Filters=wanted):
         name = interface["NetworkInterfaceId"]
         try:

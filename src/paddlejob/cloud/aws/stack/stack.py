@@ -11,9 +11,9 @@ from typing import Any
 from paddlejob.cloud.aws.errors import AwsError, AwsUnavailable
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.events import STABLE, Event, advice, first_failure, of_this_operation
+from paddlejob.cloud.aws.templates.compose import OWNER_TAG
 from paddlejob.errors import NotPossible
 
-OWNER_TAG = "paddlejob/cluster"
 Say = Callable[[str], None]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from paddlejob.cloud.aws.access.kubeconfig import find_cluster
 from paddlejob.cloud.aws.access.storage import dns_name
-from paddlejob.cloud.aws.errors import AwsError
+from paddlejob.cloud.aws.capacity import instances_of
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import StackState
 
@@ -33,14 +33,17 @@ class ClusterStatus:
     controller_dns_name: str = ""
     kubernetes_version: str = ""
     api_name: str = ""
-    nodes_wanted: int = 0
+    nodes_wanted: int | None = None
+    """None if EKS Auto Mode decides it."""
     nodes: tuple[Node, ...] = ()
     problems: tuple[str, ...] = ()
     file_system: str = ""
     bucket: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        return {_camel(name): value for name, value in _plain(asdict(self)).items()}
+        """Return it for JSON and YAML, with names such as clusterName."""
+        plain = {**asdict(self), "nodes": [asdict(node) for node in self.nodes], "problems": [*self.problems]}
+        return {_camel(name): value for name, value in plain.items()}
 
     def lines(self) -> list[str]:
         running = sum(node.state == "running" for node in self.nodes)
@@ -53,18 +56,17 @@ class ClusterStatus:
             "DNS name in the VPC": self.api_name,
             "EFS": self.file_system and dns_name(self.file_system, self.region),
             "S3 bucket": self.bucket and f"s3://{self.bucket}",
-            "Nodes": f"{running} of {self.nodes_wanted} running",
+            "Nodes": f"{running} running" if self.nodes_wanted is None else f"{running} of {self.nodes_wanted} running",
         }
         lines = [f"{name + ':':<24}{value}" for name, value in facts.items() if value]
-        lines += [
-            f"  {node.name:<46} {node.id:<20} {node.state:<13} {node.type:<14} {node.zone}" for node in self.nodes
-        ]
+        lines += [f"  {node.line()}" for node in self.nodes]
         return [*lines, *(f"Problem: {problem}" for problem in self.problems)]
 
 
 def status(aws: Aws, state: StackState, outputs: Mapping[str, str]) -> ClusterStatus:
     """Query EKS and EC2. A stack whose cluster does not exist yet is not an error. `outputs` are of both stacks."""
     cluster = find_cluster(aws, state.name) or {}
+    auto = bool(cluster.get("computeConfig", {}).get("enabled"))
     group = _node_group(aws, state.name, outputs["NodeGroup"]) if cluster and "NodeGroup" in outputs else {}
     return ClusterStatus(
         cluster_name=state.name,
@@ -73,7 +75,7 @@ def status(aws: Aws, state: StackState, outputs: Mapping[str, str]) -> ClusterSt
         controller_dns_name=cluster.get("endpoint", "").removeprefix("https://").rstrip("/"),
         kubernetes_version=cluster.get("version", ""),
         api_name=outputs.get("ApiName", ""),
-        nodes_wanted=group.get("scalingConfig", {}).get("desiredSize", 0),
+        nodes_wanted=None if auto else group.get("scalingConfig", {}).get("desiredSize", 0),
         nodes=_nodes(aws, state.name) if cluster else (),
         problems=tuple(issue["message"] for issue in group.get("health", {}).get("issues", [])),
         file_system=outputs.get("FileSystemId", ""),
@@ -82,26 +84,14 @@ def status(aws: Aws, state: StackState, outputs: Mapping[str, str]) -> ClusterSt
 
 
 def _node_group(aws: Aws, cluster: str, group: str) -> dict[str, Any]:
-    try:
-        answer = aws.call("eks", "describe_nodegroup", clusterName=cluster, nodegroupName=group)
-    except AwsError as error:
-        if error.code == "ResourceNotFoundException":  # being replaced or deleted
-            return {}
-        raise
-    found: dict[str, Any] = answer["nodegroup"]
-    return found
+    """Return the node group; an empty dictionary while it is replaced or deleted."""
+    names = {"clusterName": cluster, "nodegroupName": group}
+    found = aws.find("eks", "describe_nodegroup", "ResourceNotFoundException", **names)
+    return found["nodegroup"] if found else {}
 
 
 def _nodes(aws: Aws, cluster: str) -> tuple[Node, ...]:
-    reservations = aws.items(
-        "ec2",
-        "describe_instances",
-        "Reservations",
-        Filters=[
-            {"Name": "tag:eks:cluster-name", "Values": [cluster]},
-            {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "shutting-down"]},
-        ],
-    )
+    states = "pending,running,stopping,shutting-down"
     nodes = [
         Node(
             name=instance.get("PrivateDnsName") or instance["InstanceId"],
@@ -110,8 +100,7 @@ def _nodes(aws: Aws, cluster: str) -> tuple[Node, ...]:
             type=instance["InstanceType"],
             zone=instance["Placement"]["AvailabilityZone"],
         )
-        for reservation in reservations
-        for instance in reservation["Instances"]
+        for instance in instances_of(aws, cluster, {"instance-state-name": states})
     ]
     return tuple(sorted(nodes, key=lambda node: node.name))
 
@@ -119,10 +108,3 @@ def _nodes(aws: Aws, cluster: str) -> tuple[Node, ...]:
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join({"dns": "DNS"}.get(part, part.capitalize()) for part in rest)
-
-
-def _plain(value: Any) -> Any:
-    """Convert tuples to lists for YAML and JSON."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value

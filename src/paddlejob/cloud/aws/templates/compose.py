@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+OWNER_TAG = "paddlejob/cluster"
 Parameters = dict[str, str]
 Part = dict[str, Any]
 _NUMBERS = ("WorkerCount", "MaxWorkerCount", "DiskSize")
@@ -67,7 +68,7 @@ def _merge(base: Any, addition: Any) -> Any:
     return {**base, **{key: _merge(base[key], value) if key in base else value for key, value in addition.items()}}
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Reads the short form of CloudFormation's functions, such as !Ref."""
 
 
@@ -85,7 +86,7 @@ def _long_form(name: str) -> str:
 _Loader.add_multi_constructor("!", _function)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:
         """CloudFormation does not support aliases of YAML."""
         return True

@@ -1,0 +1,113 @@
+"""`pdj aws data attach`: the data stack on a cluster that somebody else created; with moto as AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from moto.eks.models import eks_backends
+from typer.testing import CliRunner
+
+from paddlejob.cli.aws.app import app
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.errors import BadInput, NotPossible
+
+from .aws_state import client, inventory, outputs
+
+Pdj = Callable[..., str]
+pytestmark = pytest.mark.usefixtures("made")
+THEIRS = ("--cluster", "theirs", "--region", "us-west-2")
+
+
+@pytest.fixture
+def theirs(made: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A cluster with two subnets in one zone and one in another, and a list of add-ons, which moto does not have."""
+    ec2 = client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    zones = {"10.9.0.0/24": "us-west-2a", "10.9.1.0/24": "us-west-2a", "10.9.2.0/24": "us-west-2b"}
+    subnets = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=cidr, AvailabilityZone=zone)["Subnet"]["SubnetId"]
+        for cidr, zone in zones.items()
+    ]
+    group = ec2.create_security_group(GroupName="theirs", Description="x", VpcId=vpc)["GroupId"]
+    role, network = "arn:aws:iam::123456789012:role/r", {"subnetIds": subnets}
+    client("eks").create_cluster(name="theirs", roleArn=role, resourcesVpcConfig=network)
+    cluster = eks_backends["123456789012"]["us-west-2"].clusters["theirs"]
+    cluster.resources_vpc_config["clusterSecurityGroupId"] = group
+    addons = ["vpc-cni", "eks-pod-identity-agent"]
+    items = Aws.items
+
+    def listed(self: Aws, service: str, operation: str, key: str, **request: Any) -> list[Any]:
+        return addons if operation == "list_addons" else items(self, service, operation, key, **request)
+
+    monkeypatch.setattr(Aws, "items", listed)
+    return {"vpc": vpc, "subnets": subnets, "group": group, "addons": addons}
+
+
+def test_nodes_can_mount_the_file_system_in_each_zone_and_pods_reach_the_bucket(
+    pdj: Pdj, made: dict[str, Any], theirs: dict[str, Any], tmp_path: Path
+) -> None:
+    output = pdj("data", "attach", *THEIRS)
+    files = outputs()["FileSystemId"]
+    assert f"Cluster theirs has access to file system {files} and bucket {outputs()['BucketName']}." in output
+    targets = client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"]
+    assert len(targets) == 2, "EFS allows one in each zone"
+    assert {target["SubnetId"] for target in targets} < {*theirs["subnets"]}
+    groups = client("efs").describe_mount_target_security_groups(MountTargetId=targets[0]["MountTargetId"])
+    (group,) = client("ec2").describe_security_groups(GroupIds=groups["SecurityGroups"])["SecurityGroups"]
+    (rule,) = group["IpPermissions"]
+    assert (rule["FromPort"], rule["UserIdGroupPairs"][0]["GroupId"]) == (2049, theirs["group"])
+    assert made["AWS::EKS::PodIdentityAssociation/theirs/default"]["RoleArn"] == outputs()["JobRoleArn"]
+    volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
+    assert volume["spec"]["csi"]["volumeHandle"] == files
+
+
+def test_add_ons_that_the_cluster_lacks_are_named_with_the_command(pdj: Pdj, theirs: dict[str, Any]) -> None:
+    output = pdj("data", "attach", *THEIRS)
+    command = "aws eks create-addon --region us-west-2 --cluster-name theirs --addon-name aws-efs-csi-driver"
+    assert f"Add-on aws-efs-csi-driver is missing, which mounts the file system: run `{command}`" in output
+    assert "eks-pod-identity-agent is missing" not in output
+    theirs["addons"].append("aws-efs-csi-driver")
+    assert "is missing" not in pdj("data", "attach", *THEIRS)
+
+
+@pytest.mark.usefixtures("theirs")
+def test_data_outlives_the_attachment_until_it_is_deleted_and_the_cluster_is_never_touched(
+    pdj: Pdj,
+) -> None:
+    before = inventory()
+    pdj("data", "attach", *THEIRS)
+    files = outputs()["FileSystemId"]
+    assert f"Kept: file system {files}" in detach()
+    assert client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"] == []
+    pdj("data", "attach", *THEIRS)
+    assert outputs()["FileSystemId"] == files, "it was taken up"
+    with pytest.raises(BadInput, match="would be lost"):
+        detach("--delete-data")
+    assert "no longer billed" in detach("--delete-data", "--yes")
+    assert inventory() == before
+    assert client("eks").list_clusters()["clusters"] == ["theirs"]
+
+
+def detach(*options: str) -> str:
+    result = CliRunner().invoke(app, ["data", "detach", *THEIRS, *options], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.usefixtures("theirs")
+def test_a_cluster_that_is_not_there_or_has_its_data_already_is_rejected(pdj: Pdj) -> None:
+    with pytest.raises(NotPossible, match="cluster absent does not exist in us-west-2; check --cluster and --region"):
+        pdj("data", "attach", "--cluster", "absent", "--region", "us-west-2")
+    client("eks").tag_resource(
+        resourceArn=client("eks").describe_cluster(name="theirs")["cluster"]["arn"],
+        tags={"paddlejob/cluster": "theirs"},
+    )
+    with pytest.raises(BadInput, match="`pdj aws up` created theirs with its data; there is nothing to attach"):
+        pdj("data", "attach", *THEIRS)
+    with pytest.raises(BadInput, match="--region: is missing"):
+        pdj("data", "attach", "--cluster", "theirs")
+    assert client("cloudformation").describe_stacks()["Stacks"] == []
