@@ -84,8 +84,9 @@ format: setup ## format the code with ruff
 generate: setup ## regenerate all generated files
 	@$(BIN)/python -m tools.generate
 
-picture: setup ## record the picture of the live view, and draw the diagrams and plots of the documentation
+picture: setup ## record the pictures of the documentation from real runs, and draw its diagrams and plots
 	@$(BIN)/python -m tools.picture
+	@$(BIN)/python -m tools.web_picture
 	@$(BIN)/python -m tools.generate
 
 docs: setup ## build the documentation site in English and Chinese into dist/docs
@@ -105,6 +106,7 @@ bench: setup ## measure performance as a ratio to a lower bound
 	@$(BIN)/python -m bench.data
 	@$(BIN)/python -m bench.parser
 	@$(BIN)/python -m bench.logs
+	@$(BIN)/python -m bench.web
 	@$(BIN)/python -m bench.goodput --kind kill --kind delete
 
 mutants: setup ## how many small defects the quick tests notice; 20 minutes; MUTANTS=n SEED=n PACKAGE=plan,engine

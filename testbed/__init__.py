@@ -5,5 +5,5 @@ cluster        a control plane and nodes in namespaces    commands   both for `p
 
 build          Go binaries and Debian packages            credentials   certificates and kubeconfig files
 nodes          kubelet, containerd and cgroups of a node  network       namespaces and the way into them
-images         container images and their registry        addons        CoreDNS, KWOK, Volcano, HDFS
+images         container images and their registry        addons        CoreDNS, KWOK, Volcano, Kueue, HDFS
 """

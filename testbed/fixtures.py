@@ -16,6 +16,7 @@ import pytest
 
 from paddlejob.errors import NotPossible
 from testbed.access import Access
+from testbed.addons.kueue import Kueue
 from testbed.addons.volcano import Volcano
 from testbed.cluster import Cluster
 from testbed.controlplane import ControlPlane
@@ -87,6 +88,14 @@ def any_cluster(request: pytest.FixtureRequest) -> Iterator[Access]:
 def volcano(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Volcano]:
     """Volcano in `cluster`, for the tests of one module."""
     made = _made(request, lambda: Volcano(cluster.plane))
+    with made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def kueue(request: pytest.FixtureRequest, own_control_plane: ControlPlane) -> Iterator[Kueue]:
+    """Kueue in `own_control_plane`, for the tests of one module."""
+    made = _made(request, lambda: Kueue(own_control_plane))
     with made:
         yield made
 

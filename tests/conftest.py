@@ -12,6 +12,10 @@ from types import FrameType
 
 import pytest
 
+from tests.support import examples
+
+QUICK = "not full"
+"""The choice of tests of a quick run, as tools/run_tests.py makes it."""
 SOCKET_PATH = 107
 """The longest path of a Unix socket."""
 SOCKET_NAME = len("/pymp-12345678/listener-12345678")
@@ -19,6 +23,7 @@ SOCKET_NAME = len("/pymp-12345678/listener-12345678")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    examples.quick = config.option.markexpr == QUICK
     _deliver_signals()
     stack = ExitStack()
     stack.enter_context(_short_temporary_directory())

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from paddlejob import __version__
 from paddlejob.api.crd import crd
-from paddlejob.cli.output.formats import to_yaml
+from paddlejob.client.describe.formats import to_yaml
 from paddlejob.launch.single_file import single_file
-from paddlejob.operator.manifests import LEASE_RULES, NODE_RULES, RULES, manifests
+from paddlejob.operator.manifests import CLUSTER_RULES, LEASE_RULES, RULES, manifests
 from tools import pod_template_schema
 from tools.cli_reference import chinese_cli_reference, cli_reference
 from tools.docs.pictures import pictures
@@ -38,7 +38,7 @@ def generated() -> dict[str, str]:
         "deploy/v1/operator.yaml": NOTE + to_yaml(*manifests()),
         "deploy/chart/crds/crd.yaml": NOTE + to_yaml(crd()),
         "deploy/chart/files/rules.yaml": to_yaml(RULES),
-        "deploy/chart/files/node-rules.yaml": to_yaml(NODE_RULES),
+        "deploy/chart/files/cluster-rules.yaml": to_yaml(CLUSTER_RULES),
         "deploy/chart/files/lease-rules.yaml": to_yaml(LEASE_RULES),
         "docs/reference/paddlejob.md": reference(),
         "docs/reference/paddlejob.zh.md": chinese_reference(),

@@ -13,13 +13,15 @@ from pathlib import Path
 from rich.console import Console
 
 from paddlejob.cli.run.live import render
-from paddlejob.cli.targets.local import LocalTarget
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.watch.machine import MachineObserver
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs/images/live.svg"
 FILE = ROOT / "deploy/examples/wide_and_deep_podip.yaml"
 JOB = ("default", "wide-ande-deep")
 PDJ = [sys.executable, "-m", "paddlejob"]
+HEIGHT = 24
 MOMENT = "epoch 4/"
 TIMEOUT = 180
 
@@ -32,7 +34,12 @@ def main() -> None:
             _wait_for(MOMENT)
             console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
             console.print("[bold]$ pdj run wide_and_deep.yaml[/bold]\n")
-            console.print(render(LocalTarget().job(*JOB)))
+            target = LocalTarget()
+            observer = MachineObserver(target.store)
+            observer.observe(target.job(*JOB), 0)
+            time.sleep(1)
+            view = target.job(*JOB)
+            console.print(render(view, observer.observe(view, HEIGHT), HEIGHT))
             TARGET.parent.mkdir(parents=True, exist_ok=True)
             console.save_svg(str(TARGET), title="pdj run", unique_id="live")
         finally:

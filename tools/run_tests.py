@@ -9,6 +9,7 @@ or compute on this machine, which would compete for ports if they ran at the sam
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ ROOT = Path(__file__).parent.parent
 QUICK = ("-m", "not full")
 TWO_AT_ONCE = ("-n", "2", "--dist", "loadfile")
 """For tests that can run side by side; each worker has its own API server."""
+AS_LISTED = "--no-loadscope-reorder"
+"""Files with few tests would go last, and the laws are such files: one worker would wait for the other at the end."""
 ONE_TRAINING = ("-n", "2", "--dist", "loadgroup")
 """Tests that train share one group, so that they never compete for ports; other tests run next to them."""
 NO_TESTS = 5
@@ -42,7 +45,13 @@ class Tier:
 
 
 TIERS = (
-    Tier("unit", ("tests/unit", "tests/property"), "unit and property tests", "machine", (*QUICK, *TWO_AT_ONCE)),
+    Tier(
+        "unit",
+        ("tests/property", "tests/unit"),
+        "unit and property tests",
+        "machine",
+        (*QUICK, *TWO_AT_ONCE, AS_LISTED),
+    ),
     Tier("aws", ("tests/aws",), "pdj aws against a simulated AWS", "machine"),
     Tier("examples", ("tests/examples",), "the example programs learn", "machine"),
     Tier("launch", ("tests/launch",), "the launcher for plain batch/v1 Jobs", "machine"),
@@ -98,13 +107,19 @@ def run(tier: Tier, live: bool = False) -> tuple[int, str]:
         pytest = [sys.executable, "-m", "pytest", "-q", "--durations=3", f"--junit-xml={report}"]
         output = None if live else subprocess.PIPE
         errors = None if live else subprocess.STDOUT
-        done = subprocess.run([*pytest, *tier.options, *paths], cwd=ROOT, stdout=output, stderr=errors, text=True)
+        command = [*pytest, *tier.options, *paths]
+        done = subprocess.run(command, cwd=ROOT, env=_environment(), stdout=output, stderr=errors, text=True)
         skipped = done.returncode == NO_TESTS or (done.returncode == 0 and _all_skipped(report))
     outcome = "skipped (see above)" if skipped else "passed" if done.returncode == 0 else "FAILED"
     if not live:
         with _printing:
             print(f"\n== {tier.name}: {outcome}\n{done.stdout}", flush=True)
     return done.returncode, f"{outcome} in {time.monotonic() - started:.0f} s"
+
+
+def _environment() -> dict[str, str]:
+    """With bytecode, whatever is set outside: a test starts hundreds of processes, and compiling doubles their time."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _all_skipped(report: Path) -> bool:

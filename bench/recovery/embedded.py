@@ -16,7 +16,7 @@ from paddlejob.local.pod import LocalPod
 from paddlejob.local.state.store import Store
 
 KINDS = ("kill", "delete", "freeze")
-LOOK_EVERY = 0.01
+LOOK_EVERY = 0.02
 
 
 class Embedded:
@@ -26,6 +26,8 @@ class Embedded:
         self.scratch = scratch
         self.sights: dict[str, list[Sight]] = {}
         self._engine = LocalEngine(Store(scratch / "state"))
+        self._attempts: dict[str, tuple[int, int, int]] = {}
+        """When each job's status was written, its attempt, and the attempt that was published."""
         self._watching: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -80,12 +82,21 @@ class Embedded:
             await asyncio.sleep(LOOK_EVERY)
 
     def _look(self, name: str) -> Sight | None:
-        status = self._engine.status(("default", name))
-        if status is None:
+        """Only the attempt is read from a file, and only if that has changed: the programs need the processors."""
+        kubelet = self._kubelet(name)
+        file = kubelet.objects.folder.path / "status.json"
+        if not file.exists():
             return None
-        pods = [one.seen for one in self._kubelet(name).objects.pods.values()]
+        changed = file.stat().st_mtime_ns
+        if self._attempts.get(name, (0, 0, 0))[0] != changed:
+            status = self._engine.status(("default", name))
+            if status is None:
+                return None
+            self._attempts[name] = (changed, status.attempt, status.publishedAttempt)
+        pods = [one.seen for one in kubelet.objects.pods.values()]
         shown = frozenset((pod.uid, pod.attempt, not pod.ended and not pod.deleting) for pod in pods)
-        return Sight(time.time(), status.attempt, status.publishedAttempt, shown)
+        _, attempt, published = self._attempts[name]
+        return Sight(time.time(), attempt, published, shown)
 
 
 def _state(sight: Sight) -> tuple[object, ...]:

@@ -14,22 +14,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paddlejob.client import Job, Run, attach, collective, load, parameter_server, run, submit
+    from paddlejob.client.handle import Run
+    from paddlejob.client.jobs import Job, collective, load, parameter_server
+    from paddlejob.client.start import attach, run, submit
     from paddlejob.errors import JobFailed, PaddleJobError
 
 __version__ = "0.1.0"
 __all__ = [
     "Job", "JobFailed", "PaddleJobError", "Run", "attach", "collective", "load", "parameter_server", "run", "submit",
 ]  # fmt: skip
+MODULES = {
+    "paddlejob.client.handle": ("Run",),
+    "paddlejob.client.jobs": ("Job", "collective", "load", "parameter_server"),
+    "paddlejob.client.start": ("attach", "run", "submit"),
+    "paddlejob.errors": ("JobFailed", "PaddleJobError"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = "paddlejob.errors" if name in ("JobFailed", "PaddleJobError") else "paddlejob.client"
-    return getattr(import_module(module), name)
+    for module, names in MODULES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

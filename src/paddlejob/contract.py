@@ -35,6 +35,27 @@ ANNOTATION_VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 VOLCANO_SCHEDULER = "volcano"
 VOLCANO_API = "scheduling.volcano.sh/v1beta1"
 
+KUEUE_GROUP = "kueue.x-k8s.io"
+KUEUE_VERSIONS = ("v1beta2", "v1beta1")
+"""The versions of Kueue's API that can be used, the preferred one first."""
+LABEL_QUEUE = f"{KUEUE_GROUP}/queue-name"
+"""On a job: the LocalQueue of Kueue in which it waits for quota."""
+LABEL_QUEUE_PRIORITY = f"{KUEUE_GROUP}/priority-class"
+"""On a job: its WorkloadPriorityClass."""
+LABEL_QUEUE_JOB = f"{KUEUE_GROUP}/job-uid"
+"""On a Workload: the uid of its job. Kueue ends a Workload that has it and lost its owner."""
+LABEL_POD_SET = f"{KUEUE_GROUP}/podset"
+ANNOTATION_WORKLOAD = f"{KUEUE_GROUP}/workload"
+TOPOLOGY_GATE = f"{KUEUE_GROUP}/topology"
+"""On a pod whose node Kueue chooses: the name of its Workload, and the scheduling gate that Kueue removes."""
+TOPOLOGY_REQUESTS = {
+    "required": f"{KUEUE_GROUP}/podset-required-topology",
+    "preferred": f"{KUEUE_GROUP}/podset-preferred-topology",
+}
+"""On a template: the node label of a topology within one domain of which its pods must, or should, be."""
+TOPOLOGY_UNCONSTRAINED = f"{KUEUE_GROUP}/podset-unconstrained-topology"
+"""On a pod whose node Kueue chooses although its template does not ask for that."""
+
 MANAGER = f"{GROUP}/operator"
 """The value of spec.managedBy that stands for this operator."""
 OLD_FINALIZER = "finalizers.paddlepaddle.org"

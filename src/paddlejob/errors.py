@@ -3,7 +3,8 @@
 PaddleJobError
 ├── BadInput                the input cannot be used; exit status 2
 │   ├── BadFile             a file cannot be read as Kubernetes objects
-│   └── InvalidJob          a job breaks the rules; lists every fault
+│   ├── InvalidJob          a job breaks the rules; lists every fault
+│   └── NoSuchJob           a job that a command or a page names does not exist
 ├── NotPossible             the input is valid, but this machine or cluster cannot do what it asks for
 │   ├── AwsError            AWS rejected a request
 │   ├── AwsUnavailable      AWS did not respond, or throttled requests; trying again may help
@@ -63,6 +64,10 @@ class InvalidJob(BadInput):
         self.source = source
         head = f"{source}: " if source else ""
         super().__init__("\n".join(f"{head}{fault}" for fault in faults))
+
+
+class NoSuchJob(BadInput):
+    pass
 
 
 class NotPossible(PaddleJobError):

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from paddlejob.errors import NotPossible
+from testbed.addons.definitions import create_definitions
 from testbed.build.binaries import Say, binaries, go
 from testbed.build.gomod import source_directory
 from testbed.build.recipes import recipe
@@ -42,8 +43,7 @@ class Volcano:
         self._processes = [self._scheduler(), self._controllers()]
 
     def __enter__(self) -> Self:
-        self._plane.kubectl("create", "-f", str(self._definitions))
-        self._wait_until_established()
+        create_definitions(self._plane, self._definitions, "Volcano")
         for process in self._processes:
             process.start()
         self._wait_for_queue()
@@ -69,15 +69,6 @@ class Volcano:
         config = self._plane.kubeconfig_inside(name, "system:masters")
         command: list[str | Path] = [*self._plane.enter, self._binaries[name], f"--kubeconfig={config}"]
         return Process([*command, "--leader-elect=false", *flags], self._plane.directory / f"{name}.log", name=name)
-
-    def _wait_until_established(self, patience: float = 60) -> None:
-        """Retry, because `kubectl wait` fails on a definition that has no conditions yet."""
-        deadline = time.monotonic() + patience
-        wait = ("wait", "--for=condition=Established", "--timeout=10s", "-f", str(self._definitions))
-        while self._plane.kubectl(*wait, check=False).returncode:
-            if time.monotonic() > deadline:
-                raise NotPossible(f"Volcano's CRDs are not established after {patience:.0f} s")
-            time.sleep(0.2)
 
     def _wait_for_queue(self) -> None:
         """Wait for the queue `default`, which the controllers create; no group is admitted before."""

@@ -12,10 +12,16 @@ from testbed.build.recipes import Recipe
 
 
 def module_file(go: str, one: Recipe, directory: Path) -> None:
-    """Write go.mod, and main.go if the recipe has one, to `directory`."""
+    """Write go.mod, and main.go if the recipe has one, to `directory`.
+
+    The checksums of the module's dependencies are its own: a checksum database may not know all of them.
+    """
     source = _download(go, one)
     own = _run(go, ["mod", "edit", "-json", source["GoMod"]])
     (directory / "go.mod").write_text(go_mod(one, own))
+    checksums = Path(source["Dir"], "go.sum")
+    if checksums.exists():
+        (directory / "go.sum").write_bytes(checksums.read_bytes())
     if one.main:
         (directory / "main.go").write_text(one.main)
 

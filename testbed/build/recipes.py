@@ -101,6 +101,7 @@ _OTHERS = {
             "v1.10.0",
             "volcano.sh/volcano/cmd/controller-manager",
         ),
+        Recipe("kueue", "sigs.k8s.io/kueue", "v0.19.0", "sigs.k8s.io/kueue/cmd/kueue"),
         Recipe("helm", "helm.sh/helm/v3", "v3.18.6", "helm.sh/helm/v3/cmd/helm"),
     )
 }

@@ -27,7 +27,7 @@ def rendered(helm: Path, *settings: str) -> Objects:
     command = [helm, "template", "paddlejob", CHART, "--include-crds", "--kube-version", "1.36.0", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return by_name(yaml.safe_load_all(done.stdout))
+    return by_name(yaml.load_all(done.stdout, yaml.CSafeLoader))
 
 
 def by_name(documents: Any) -> Objects:
@@ -38,7 +38,7 @@ def by_name(documents: Any) -> Objects:
 
 def files_of_v1() -> Objects:
     texts = [(ROOT / "deploy/v1" / name).read_text() for name in ("crd.yaml", "operator.yaml")]
-    return by_name(one for text in texts for one in yaml.safe_load_all(text))
+    return by_name(one for text in texts for one in yaml.load_all(text, yaml.CSafeLoader))
 
 
 def test_the_chart_passes_helms_own_lint(helm: Path) -> None:
@@ -93,4 +93,4 @@ def test_the_kustomization_is_deploy_v1() -> None:
     command = [binaries("kubectl")["kubectl"], "kustomize", ROOT / "deploy"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert by_name(yaml.safe_load_all(done.stdout)) == files_of_v1()
+    assert by_name(yaml.load_all(done.stdout, yaml.CSafeLoader)) == files_of_v1()

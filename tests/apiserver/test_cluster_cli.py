@@ -271,7 +271,7 @@ async def test_the_logs_of_a_completed_job_are_gone_with_its_pods_and_the_policy
 
 async def test_an_operator_image_that_cannot_be_pulled_is_reported(pdj: ClusterPdj, admin: Client) -> None:
     """There are no nodes here; the pod's status is what a kubelet writes in that case."""
-    installing = asyncio.create_task(pdj("install", "--image", "example/none:1", "--timeout", "20"))
+    installing = asyncio.create_task(pdj("install", "--image", "example/none:1", "--timeout", "12"))
     try:
         name = await _pod_with_image(admin, "example/none:1")
         waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}

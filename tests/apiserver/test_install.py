@@ -149,6 +149,7 @@ def test_for_one_namespace_the_operator_gets_rights_there_only(
     assert "all jobs because another operator is installed" in pdj.run("uninstall", "--yes", "-n", "tools").stderr
 
 
+@pytest.mark.full
 def test_an_operator_of_one_namespace_watches_all_of_them_only_if_that_is_asked_for(
     pdj: ClusterPdj, plane: ControlPlane, kwok_namespace: str
 ) -> None:
@@ -197,6 +198,7 @@ def test_the_reason_why_the_operator_does_not_start_is_reported(
     pdj.run("uninstall", "-n", kwok_namespace, "--yes")
 
 
+@pytest.mark.full
 def test_webhooks_left_behind_by_volcano_are_reported_with_the_commands_that_delete_them(
     pdj: ClusterPdj, plane: ControlPlane
 ) -> None:
@@ -247,9 +249,13 @@ def test_what_helm_installed_is_left_to_helm(pdj: ClusterPdj, plane: ControlPlan
 
 def test_a_dry_run_needs_no_cluster_and_prints_deploy_v1(pdj: ClusterPdj) -> None:
     pdj.environment["KUBECONFIG"] = "/nowhere"
-    printed = list(yaml.safe_load_all(pdj.run("install", "--dry-run").stdout))
+    printed = list(yaml.load_all(pdj.run("install", "--dry-run").stdout, yaml.CSafeLoader))
     folder = Path(__file__).parents[2] / "deploy/v1"
-    files = [one for name in ("crd.yaml", "operator.yaml") for one in yaml.safe_load_all((folder / name).read_text())]
+    files = [
+        one
+        for name in ("crd.yaml", "operator.yaml")
+        for one in yaml.load_all((folder / name).read_text(), yaml.CSafeLoader)
+    ]
     assert printed == files
 
 

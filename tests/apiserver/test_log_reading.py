@@ -65,6 +65,7 @@ async def test_the_status_shows_what_worker_0_prints(stage: OperatorStage, insta
     await until(stage, lambda status: status["progress"]["highestStep"] == 140)
 
 
+@pytest.mark.full
 async def test_workers_that_all_fall_silent_restart_the_job_and_one_that_prints_keeps_it(
     stage: OperatorStage, installed: ControlPlane, logs: LogServer
 ):

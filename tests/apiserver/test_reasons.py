@@ -193,6 +193,12 @@ async def test_a_deletion_by_someone_else_is_a_disruption(stage: OperatorStage, 
     await stage.until(phase="Running", disruptions=1, restarts=0)
 
 
+async def test_a_queue_without_kueue(stage: OperatorStage):
+    await stage.submit(labels={"kueue.x-k8s.io/queue-name": "research"})
+    await expect(stage, "KueueMissing", "install Kueue", "remove the label")
+    assert await stage.pods() == {}
+
+
 async def test_volcano(stage: OperatorStage, installed: ControlPlane):
     """Requested but not installed; installed but the gang not admitted; admitted."""
     await stage.submit(schedulingPolicy={"queue": "research"})

@@ -76,9 +76,8 @@ def progress() -> list[str]:
 
 @pytest.fixture
 def stack(progress: list[str]) -> Stack:
-    return Stack(
-        Aws(REGION), "paddle-cluster", progress.append, poll_interval=0.01, max_retries=3, sleep=lambda _: None
-    )
+    quick = {"poll_interval": 0.01, "max_retries": 3, "sleep": lambda _: None}
+    return Stack(Aws(REGION), "paddle-cluster", progress.append, "paddle-cluster", **quick)
 
 
 @pytest.fixture

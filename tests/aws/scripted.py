@@ -10,9 +10,10 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
-from paddlejob.cloud.aws.stack.render import from_data
+from paddlejob.cloud.aws.stack.apply import Options, apply, make_updatable
 from paddlejob.cloud.aws.stack.stack import Stack, StackState
-from paddlejob.cloud.aws.stack.up import Options, make_updatable, resolve_parameters, up_cluster
+from paddlejob.cloud.aws.stack.up import resolve_parameters
+from paddlejob.cloud.aws.templates.render import cluster_template, from_data
 from paddlejob.errors import NotPossible
 
 STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/paddle-cluster/1"
@@ -22,9 +23,9 @@ _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr
 
 def up(stack: Stack, config: ClusterConfig, rollback: bool = False) -> tuple[StackState, bool]:
     """`up` of the cluster's stack alone, with data that is there."""
-    state = make_updatable(stack, stack.find())
+    state = make_updatable(stack)
     values = resolve_parameters(stack.aws, config, state) | from_data({})
-    return up_cluster(stack, state, values, Options(rollback=rollback))
+    return apply(stack, state, cluster_template(config, values), Options(rollback=rollback))
 
 
 def message(run: Callable[[], Any]) -> str:

@@ -80,7 +80,7 @@ def test_a_setting_that_makes_eks_replace_the_nodes_is_announced(pdj: Pdj, tmp_p
 def test_at_a_terminal_every_change_is_shown_and_asked_about(
     pdj: Pdj, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paddlejob.cli.aws.lifecycle._is_terminal", lambda: True)
+    monkeypatch.setattr("paddlejob.cli.aws.confirm.is_terminal", lambda: True)
     pdj("up")
     change(tmp_path, "workerCount: 1", "workerCount: 3")
     for answer in ("n\n", "\n", ""):

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cfnlint.decode.decode import decode_str
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig, parse_config
 from paddlejob.cloud.aws.config.instances import ami_type
-from paddlejob.cloud.aws.stack import render
+from paddlejob.cloud.aws.templates import render
 from paddlejob.errors import BadInput
 
 Configured = Callable[..., ClusterConfig]
@@ -133,8 +134,11 @@ def _expected_image(item: dict[str, Any]) -> str:
 def test_six_subnets_of_the_vpc_do_not_overlap(configured: Configured) -> None:
     import ipaddress
 
-    values = render.parameters(configured(vpcCIDR="10.1.0.0/22"))
-    subnets = [ipaddress.ip_network(c) for c in f"{values['PublicCidrs']},{values['PrivateCidrs']}".split(",")]
+    config = configured(vpcCIDR="10.1.0.0/22", availabilityZones=["us-west-2a", "us-west-2b", "us-west-2c"])
+    made = decode_str(render.cluster_template(config, render.parameters(config)).text)[0]["Resources"].values()
+    subnets = [
+        ipaddress.ip_network(one["Properties"]["CidrBlock"]) for one in made if one["Type"] == "AWS::EC2::Subnet"
+    ]
     assert len(subnets) == 6
     assert all(subnet.subnet_of(ipaddress.ip_network("10.1.0.0/22")) for subnet in subnets)  # type: ignore[arg-type]
     assert not any(a.overlaps(b) for a in subnets for b in subnets if a is not b)

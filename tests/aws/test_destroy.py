@@ -46,7 +46,7 @@ def test_without_a_terminal_data_is_not_deleted_unless_requested(pdj: Pdj) -> No
 
 
 def test_at_a_terminal_the_name_must_be_typed(pdj: Pdj, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paddlejob.cli.aws.lifecycle._is_terminal", lambda: True)
+    monkeypatch.setattr("paddlejob.cli.aws.confirm.is_terminal", lambda: True)
     pdj("up")
     for answer in ("yes\n", "\n", ""):
         with pytest.raises(BadInput, match="nothing was deleted"):

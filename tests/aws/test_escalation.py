@@ -33,7 +33,7 @@ def printed(configured: Configured) -> dict[str, Any]:
 
 @pytest.fixture
 def border(configured: Configured) -> str:
-    return boundary_arn(configured(), ACCOUNT)
+    return boundary_arn("us-west-2", ACCOUNT, "paddle-cluster")
 
 
 def test_a_role_without_the_boundary_can_be_neither_created_nor_given_rights(

@@ -106,7 +106,7 @@ def test_the_first_failure_is_reported_and_not_what_it_cancelled(
     assert text.startswith(
         f"stack paddle-cluster is CREATE_FAILED: Vpc (AWS::X::Vpc): {quota}; request an increase under"
     )
-    assert "run `pdj aws up` again to resume" in text
+    assert "run the same command again to resume" in text
     assert [line.split()[1:3] for line in progress] == [
         ["CREATE_IN_PROGRESS", "paddle-cluster"],
         ["CREATE_IN_PROGRESS", "Vpc"],

@@ -15,7 +15,7 @@ from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from paddlejob.cloud.aws.access.policy import policy
 from paddlejob.cloud.aws.config.cluster import MAX_NAME_LENGTH, ClusterConfig
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack import render
+from paddlejob.cloud.aws.templates import render
 
 from .aws_state import change, client
 from .iam import allows
@@ -79,8 +79,9 @@ def asked_by_resource_types(config: ClusterConfig) -> set[str]:
 
 
 def both_templates(config: ClusterConfig) -> str:
-    data = render.template(render.data_parameters(config), render.DATA_TEMPLATE)
-    return render.template(render.parameters(config)) + data
+    values = render.parameters(config, AdministratorArn="arn:aws:iam::123456789012:role/me", BoundaryArn="arn")
+    cluster = render.cluster_template(config, values | render.from_data({}))
+    return cluster.text + render.data_template(config.cluster_name, boundary="arn").text
 
 
 def permits(document: dict[str, Any], action: str, resource: str) -> bool:

@@ -24,7 +24,7 @@ def test_after_a_failure_up_continues_and_does_not_report_the_old_failure_again(
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_FAILED")
-        aws.knows_zones_and_caller()
+        aws.knows_the_caller()
         aws.stack_is("CREATE_FAILED")
         aws.reports(START, ("Nodes", "CREATE_FAILED", "no capacity"))
         aws.takes("update_stack", DisableRollback=True)  # all that CloudFormation accepts in this state
@@ -83,7 +83,7 @@ def test_a_requested_rollback_reports_its_reason(stack: Stack, configured: Confi
 def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_COMPLETE")
-        aws.knows_zones_and_caller()
+        aws.knows_the_caller()
         aws.previews(NODES)
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(START)
@@ -102,7 +102,7 @@ def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, conf
 def test_a_change_that_cloudformation_rejects_is_an_error_with_its_reason(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_COMPLETE")
-        aws.knows_zones_and_caller()
+        aws.knows_the_caller()
         aws.previews(reason="Circular dependency between resources")
         text = message(lambda: up(stack, configured()))
     assert text == "CloudFormation rejected the change of paddle-cluster: Circular dependency between resources"
@@ -113,7 +113,7 @@ def test_nodes_of_a_cluster_that_never_was_complete_cannot_be_exchanged_and_that
 ) -> None:
     with Script(stack) as aws:
         aws.stack_is("CREATE_FAILED")
-        aws.knows_zones_and_caller()
+        aws.knows_the_caller()
         aws.stack_is("CREATE_FAILED")
         aws.reports(START)
         aws.takes("update_stack", DisableRollback=True)
@@ -139,7 +139,6 @@ def test_a_session_that_expires_while_up_waits_says_how_to_resume_and_the_next_u
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(("paddle-cluster", "CREATE_COMPLETE", ""))
-        aws.knows_zones()
         aws.has_no_boundary()
         aws.finds_no_changes()
         state, _ = up(stack, configured())
@@ -155,7 +154,7 @@ def test_an_update_whose_rollback_failed_is_finished_first(stack: Stack, configu
         aws.takes("continue_update_rollback")
         aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
         aws.reports(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
-        aws.knows_zones_and_caller()
+        aws.knows_the_caller()
         aws.finds_no_changes()
         _, changed = up(stack, configured())
     assert not changed
@@ -198,14 +197,14 @@ def test_after_a_network_failure_the_next_up_resumes(
     assert "CloudFormation continues with paddle-cluster; run the same command again to follow it" in text
     assert "no answer from AWS" in progress[0]
 
-    again = Stack(Aws("us-west-2"), "paddle-cluster", progress.append, sleep=lambda _: None)
+    again = Stack(Aws("us-west-2"), "paddle-cluster", progress.append, "paddle-cluster", sleep=lambda _: None)
     with Script(again) as aws:
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.reports(START, ("Cluster", "CREATE_IN_PROGRESS", ""))
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(("Cluster", "CREATE_COMPLETE", ""), ("paddle-cluster", "CREATE_COMPLETE", ""))
-        aws.knows_zones_and_caller()
+        aws.knows_the_caller()
         aws.finds_no_changes()
         state, _ = up(again, configured())
     assert state.status == "CREATE_COMPLETE"

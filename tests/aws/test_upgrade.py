@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack.upgrade import ADDONS, latest_release
+from paddlejob.cloud.aws.stack.upgrade import latest_release
+from paddlejob.cloud.aws.templates.render import ADDONS
 from paddlejob.errors import BadInput
 
 from .aws_state import change, client, cluster

@@ -55,6 +55,7 @@ def test_the_two_jobs_of_document_003_split_and_train(images: Cluster, parts: Pa
     assert re.search(r"pass", logs), "the logs also reach kubectl logs"
 
 
+@pytest.mark.full
 def test_the_two_jobs_of_document_004_report_what_is_wrong_and_train_once_it_is_fixed(images: Cluster, shared: Path):
     """The first file does not mount its claim at OUT_DIR; the second needs a program that the first does not copy."""
     images.kubectl("-n", "default", "create", "-f", "-", input=_volume_and_claim("mfs"))

@@ -28,6 +28,7 @@ def long_job(cluster: Cluster, namespace: str, name: str) -> Job:
     return job
 
 
+@pytest.mark.full
 def test_a_node_is_killed_and_the_job_is_rebuilt_elsewhere(operator: Cluster, cluster_namespace: str):
     """A node that does not run the operator."""
     job = long_job(operator, cluster_namespace, "survivor")

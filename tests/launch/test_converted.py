@@ -62,6 +62,7 @@ def pdj(tmp_path: Path) -> Iterator[Pdj]:
 
 
 @pytest.mark.skipif(not probe()[0], reason="no mount namespaces here")
+@pytest.mark.full
 def test_the_documents_job_trains_in_servers_and_workers_of_their_own(pdj: Pdj, tmp_path: Path):
     job = str(tmp_path / "job.yaml")
     with stage(tmp_path) as on:

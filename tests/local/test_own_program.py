@@ -61,6 +61,7 @@ def test_both_programs_learn_and_the_launcher_resumes_from_the_checkpoint(pdj: P
 
 
 @TRAINS
+@pytest.mark.full
 def test_the_checkpoint_example_says_when_nothing_is_left_and_how_to_start_again(pdj: Pdj):
     pdj.environment |= {"STEPS": "10", "SAVE_EVERY": "5", "OUTPUT_DIR": str(pdj.folder / "out")}
     job = pdj.write("check", container={"image": "paddlejob/checkpoint:v1"})

@@ -110,3 +110,41 @@ def test_bad_input_is_one_message_and_nothing_runs(pdj: Pdj, arguments: tuple[st
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
     assert not (pdj.state / "jobs").exists()
+
+
+UNREACHABLE = """
+apiVersion: v1
+kind: Config
+current-context: none
+clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: none, user: {token: none}}]
+contexts: [{name: none, context: {cluster: none, user: none}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        (("none.py",), 2, "pdj: none.py: no such file\n"),
+        (("empty",), 2, "pdj: empty: is a directory without a job file; create one with"),
+        (("here.py", "--workers", "0"), 2, "'--workers'"),
+        (("here.py", "--image", "two words"), 2, "pdj: --image two words: is not the name of an image"),
+        (("here.py", "--image", "i", "--save-logs", "d"), 2, "pdj: --save-logs: works with --follow and a single job"),
+        (("here.py", "--image", "i", "--code", "."), 1, "is the API server http://127.0.0.1:1 up and reachable?"),
+    ],
+)
+def test_bad_input_of_a_submission_is_one_message_and_leaves_nothing(
+    pdj: Pdj, arguments: tuple[str, ...], status: int, expected: str
+):
+    """Missing permissions are in tests/apiserver/test_code.py."""
+    (pdj.folder / "here.py").write_text(PRINTS)
+    (pdj.folder / "empty").mkdir()
+    (pdj.folder / "kubeconfig").write_text(UNREACHABLE)
+    pdj.environment |= {"KUBECONFIG": str(pdj.folder / "kubeconfig"), "XDG_CONFIG_HOME": str(pdj.folder / "config")}
+    before = sorted(pdj.folder.iterdir())
+    done = pdj("submit", *arguments)
+    assert done.returncode == status, done.stdout
+    assert expected in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert sorted(pdj.folder.iterdir()) == before

@@ -6,6 +6,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from paddlejob.local.sandbox.proc import descendants
 from tests.support.pdj import Pdj, wait
 
@@ -65,6 +67,7 @@ def test_a_frozen_worker_is_noticed_and_the_job_restarts_with_the_last_lines_and
         assert not Path("/proc", str(pid)).exists(), "a frozen process is killed"
 
 
+@pytest.mark.full
 def test_as_long_as_one_worker_prints_a_silent_one_is_no_reason_to_restart(pdj: Pdj):
     script = "test $PADDLE_TRAINER_ID = 0 && sleep 16; for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 2; done"
     done = pdj("run", pdj.write(command=["bash", "-c", script], workers=2, stallSeconds=10), timeout=120)

@@ -41,6 +41,8 @@ def test_a_job_is_run_followed_and_measured(here: Pdj):
     assert lines[0] == "step=1/3 loss=1.0"
     assert run.wait(timeout=60).phase == "Completed"
     assert run.metrics("loss") == [(1, 1.0), (2, 0.5), (3, 1 / 3)]
+    assert list(run.logs(index=0, grep="loss=[01]", tail=2, since=3600)) == lines[1:]
+    assert run.watch().phase == "Completed"
     assert "train completed" in run.why()
     assert {pod.state for pod in run.view().pods} == {"Succeeded"}
     html = run._repr_html_()

@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
+import pytest
 import yaml
 
 from paddlejob.local.sandbox.proc import descendants
@@ -19,6 +21,15 @@ SERVES = ["sleep", "300"]
 FOREVER = ["sleep", "300"]
 
 
+MEASURED = """
+import resource, sys
+from paddlejob.cli.main import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+"""The command, which then prints the most memory that it held, in KiB."""
 LISTENS = (
     "import os, socket, sys, time; port = int(os.environ['PADDLE_PORT']);"
     "own = socket.create_server((os.environ['POD_IP'], port));"
@@ -166,6 +177,33 @@ def test_a_log_of_a_gigabyte_costs_nothing(pdj: Pdj):
     assert pdj("logs", "job", "--tail", "1").stdout == "the end\n"
     assert time.monotonic() - begun < 10
     log.unlink()
+
+
+@pytest.mark.full
+def test_following_a_log_of_a_gigabyte_needs_little_memory_and_begins_at_once(pdj: Pdj):
+    line = "step=1/2 loss=0.5 of a program that prints a lot"
+    writes = f"echo first; while [ ! -e seen ]; do sleep 0.1; done; yes '{line}' | head -c 1000000000; echo; echo last"
+    pdj("run", "-d", pdj.write(command=["bash", "-c", writes]))
+    measured = "from paddlejob.cli.main import main\ntry:\n    main()\nfinally:\n"
+    measured += (
+        "    import resource, sys\n    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", measured, "logs", "-f", "job"]
+    following = subprocess.Popen(
+        command, env=pdj.environment, cwd=pdj.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert following.stdout and following.stderr
+    assert following.stdout.readline() == b"first\n", "while the job runs"
+    assert pdj.status("job").phase == "Running"
+    (pdj.folder / "seen").touch()
+    size, last = 0, b""
+    while piece := following.stdout.read(1 << 20):
+        size, last = size + len(piece), piece
+    assert following.wait() == 0
+    assert last.endswith(b"last\n")
+    assert size > 1_000_000_000
+    assert int(following.stderr.read()) < 50 * 1024, "KiB"
+    pdj.folder_of("job").log(1, "job-worker-0").unlink()
 
 
 def test_a_suspended_job_continues_when_resumed_and_an_elastic_one_is_scaled(pdj: Pdj):

@@ -7,12 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Role, Status
 from paddlejob.plan import Create, Delete, Kind, PodPhase, World, indexes, plan
 from tests.support.builders import NOON, having, job, pod
+from tests.support.examples import examples
 from tests.support.local_model import LocalModel
 from tests.support.model import Crash, Model
 
@@ -104,7 +105,7 @@ def published(model: Model) -> list[dict[str, str]]:
 
 
 @both_backends
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(shape=SHAPES, happenings=HAPPENINGS, crashes=CRASHES)
 def test_the_size_of_every_attempt_is_within_requests_and_limits_and_its_ranks_are_contiguous(
     backend, shape, happenings, crashes
@@ -122,7 +123,7 @@ def test_the_size_of_every_attempt_is_within_requests_and_limits_and_its_ranks_a
 
 
 @both_backends
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(shape=SHAPES, happenings=HAPPENINGS, crashes=CRASHES)
 def test_counters_never_fall_every_attempt_is_recorded_and_growing_counts_as_neither(
     backend, shape, happenings, crashes
@@ -140,7 +141,7 @@ def test_counters_never_fall_every_attempt_is_recorded_and_growing_counts_as_nei
 
 
 @both_backends
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(shape=SHAPES, happenings=HAPPENINGS, crashes=CRASHES)
 def test_once_there_is_room_the_job_has_the_size_that_it_asks_for_and_completes(backend, shape, happenings, crashes):
     async def to_the_end() -> Model:
@@ -161,7 +162,7 @@ def test_once_there_is_room_the_job_has_the_size_that_it_asks_for_and_completes(
     assert model.status.phase is Phase.COMPLETED
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(shape=SHAPES, capacity=st.integers(0, 6), crash_after=st.integers(0, 12))
 def test_where_pods_outlive_the_engine_a_crash_neither_loses_nor_doubles_a_change_of_size(shape, capacity, crash_after):
     async def ended(crash: int | None) -> Status:
@@ -220,7 +221,7 @@ def any_elastic_world(draw) -> tuple:
     return made, World(pods=tuple(pods), environments=dict.fromkeys(draw(st.lists(st.integers(1, 3))), "uid"))
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(any_elastic_world())
 def test_the_same_view_gives_the_same_plan_and_no_pod_is_created_over_another(view):
     made, seen = view
@@ -231,7 +232,7 @@ def test_the_same_view_gives_the_same_plan_and_no_pod_is_created_over_another(vi
     assert not created & {one.name for one in seen.pods}
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(any_elastic_world())
 def test_planning_again_from_a_report_reports_the_same_size_and_counters(view):
     made, seen = view

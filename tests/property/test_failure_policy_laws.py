@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlejob.api.types import FailureReason, Phase
 from paddlejob.plan import PodPhase
 from tests.support.builders import job
+from tests.support.examples import examples
 from tests.support.local_model import LocalModel
 from tests.support.model import Model
 
@@ -52,7 +53,7 @@ async def life(backend: type[Model], rules: list[dict], faults: list, crashes: l
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(rules=RULES, faults=FAULTS, crashes=CRASHES)
 def test_every_attempt_has_exactly_one_counted_cause(backend, rules, faults, crashes):
     status = asyncio.run(life(backend, rules, faults, crashes)).status
@@ -61,7 +62,7 @@ def test_every_attempt_has_exactly_one_counted_cause(backend, rules, faults, cra
     assert status.phase in (Phase.RUNNING, Phase.FAILED)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(rules=RULES, faults=FAULTS, crashes=CRASHES)
 def test_a_crash_changes_no_decision(rules, faults, crashes):
     undisturbed = asyncio.run(life(Model, rules, faults, [])).status
@@ -70,7 +71,7 @@ def test_a_crash_changes_no_decision(rules, faults, crashes):
     assert [getattr(crashed, name) for name in counters] == [getattr(undisturbed, name) for name in counters]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(rules=RULES, faults=FAULTS)
 def test_only_a_rule_or_the_limit_fails_a_job(rules, faults):
     status = asyncio.run(life(Model, rules, faults, [])).status

@@ -6,13 +6,14 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Role, Status
 from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, indexes, plan
 from paddlejob.plan.restarts import replacements
 from tests.support.builders import NOON, all_pods, having, job, pod, world
+from tests.support.examples import examples
 from tests.support.local_model import LocalModel
 from tests.support.model import Crash, Model
 
@@ -135,7 +136,7 @@ def end_of(model: Model) -> tuple:
     return (status.phase, status.reason, status.restarts, status.disruptions, status.attempt, objects)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(shape=SHAPES, faults=FAULTS, crashes=CRASHES)
 def test_where_pods_outlive_the_engine_a_crash_changes_nothing_in_the_end(shape, faults, crashes):
     undisturbed = asyncio.run(life(Model, shape, faults, []))
@@ -143,7 +144,7 @@ def test_where_pods_outlive_the_engine_a_crash_changes_nothing_in_the_end(shape,
     assert end_of(crashed) == end_of(undisturbed)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(shape=SHAPES, fault=FAULT, crashes=st.lists(st.integers(0, 12), min_size=1, max_size=2))
 def test_where_pods_die_with_the_engine_a_crash_costs_at_most_one_disruption(shape, fault, crashes):
     undisturbed = asyncio.run(life(LocalModel, shape, [fault], [])).status
@@ -154,7 +155,7 @@ def test_where_pods_die_with_the_engine_a_crash_costs_at_most_one_disruption(sha
 
 
 @both_backends
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(shape=SHAPES, faults=FAULTS, crashes=CRASHES)
 def test_a_crash_neither_loses_nor_doubles_a_rebuild(backend, shape, faults, crashes):
     status = asyncio.run(life(backend, shape, faults, crashes)).status
@@ -163,7 +164,7 @@ def test_a_crash_neither_loses_nor_doubles_a_rebuild(backend, shape, faults, cra
 
 
 @both_backends
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(shape=SHAPES, faults=FAULTS, crashes=CRASHES)
 def test_in_the_end_there_is_what_the_status_says_and_nothing_else(backend, shape, faults, crashes):
     model = asyncio.run(life(backend, shape, faults, crashes))
@@ -183,7 +184,7 @@ def _is_done(name: str, done: frozenset[int]) -> bool:
 
 
 @both_backends
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(shape=SHAPES, faults=FAULTS)
 def test_counters_never_fall_and_a_finished_job_stays_finished(backend, shape, faults):
     async def watch() -> None:
@@ -208,7 +209,7 @@ def test_counters_never_fall_and_a_finished_job_stays_finished(backend, shape, f
     asyncio.run(watch())
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(shape=SHAPES, faults=BEFORE_START, crashes=CRASHES)
 def test_whatever_happens_before_training_begins_the_job_ends_up_running_or_failed(shape, faults, crashes):
     model, _ = asyncio.run(start_with_faults(shape, faults, crashes))
@@ -217,7 +218,7 @@ def test_whatever_happens_before_training_begins_the_job_ends_up_running_or_fail
         assert model.status.reason == "BackoffLimitExceeded"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(shape=SHAPES, faults=BEFORE_START, crashes=CRASHES)
 def test_before_training_begins_too_no_counter_falls_and_every_attempt_has_its_cause(shape, faults, crashes):
     model, seen = asyncio.run(start_with_faults(shape, faults, crashes))
@@ -233,7 +234,7 @@ def test_before_training_begins_too_no_counter_falls_and_every_attempt_has_its_c
     assert all(count <= 3 for count in replacements.parse(status.replacements).values())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(shape=SHAPES, fault=st.sampled_from(["reject", "fail init", "stick"]), crash_after=st.integers(0, 6))
 def test_a_crash_neither_loses_nor_doubles_a_replacement(shape, fault, crash_after):
     async def started(crash_after: int | None) -> Status:
@@ -288,7 +289,7 @@ def any_world(draw) -> tuple:
     return made, World(pods=tuple(pods), environments=environments)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(any_world())
 def test_the_same_view_gives_the_same_plan_and_no_name_is_both_created_and_deleted(view):
     made, seen = view
@@ -301,7 +302,7 @@ def test_the_same_view_gives_the_same_plan_and_no_name_is_both_created_and_delet
     assert not {name for kind, name in created if kind is Kind.POD} & taken, "no pod is created over another"
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(any_world())
 def test_a_report_is_final_planning_again_from_it_reports_the_same(view):
     made, seen = view

@@ -6,13 +6,14 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Status
 from paddlejob.plan import Delete, Kind, PodPhase
 from paddlejob.plan.world import LogReading
 from tests.support.builders import job
+from tests.support.examples import examples
 from tests.support.local_model import LocalModel
 from tests.support.model import Model
 
@@ -97,7 +98,7 @@ def live(backend: type[Model], intranet: str, rounds: list[list[tuple[str, int]]
     return asyncio.run(Life(backend, intranet).run(rounds, crashes))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(intranet=INTRANET, rounds=FAULTS, crashes=CRASHES)
 def test_only_the_workers_that_were_hit_are_deleted_and_the_attempt_stays_the_first(intranet, rounds, crashes):
     life = live(Model, intranet, rounds, crashes)
@@ -114,7 +115,7 @@ def test_only_the_workers_that_were_hit_are_deleted_and_the_attempt_stays_the_fi
     assert all(pod.phase is PodPhase.RUNNING for pod in life.model.pods.values())
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(intranet=INTRANET, rounds=FAULTS, crashes=CRASHES)
 def test_each_loss_is_counted_once_whenever_the_operator_crashes(intranet, rounds, crashes):
     calm, crashed = live(Model, intranet, rounds, []), live(Model, intranet, rounds, crashes)
@@ -127,7 +128,7 @@ def test_each_loss_is_counted_once_whenever_the_operator_crashes(intranet, round
 
 
 @pytest.mark.parametrize("backend", [Model, LocalModel])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(intranet=INTRANET, rounds=FAULTS, crashes=CRASHES)
 def test_counters_never_fall_and_the_job_ends_up_running_or_failed(backend, intranet, rounds, crashes):
     life = live(backend, intranet, rounds, crashes)

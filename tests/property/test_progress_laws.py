@@ -6,7 +6,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Status
@@ -14,6 +14,7 @@ from paddlejob.engine.log_follower import LogFollower
 from paddlejob.progress import Parser
 from tests.property.test_laws import COUNTERS, PODS, inject
 from tests.support.builders import job
+from tests.support.examples import examples
 from tests.support.local_model import LocalModel
 from tests.support.model import Crash, Model
 
@@ -84,7 +85,7 @@ class Life:
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(events=EVENTS)
 def test_the_highest_step_never_falls_and_goodput_is_a_percentage(backend, events):
     seen = asyncio.run(Life(backend).live(events))
@@ -104,7 +105,7 @@ def test_the_highest_step_never_falls_and_goodput_is_a_percentage(backend, event
 
 
 @both_backends
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(events=EVENTS)
 @example(events=[("fail", PODS[0]), ("print", "step: 1"), ("hang", None), ("fail", PODS[0])])
 def test_a_hang_is_counted_once_and_does_not_outlive_its_attempt(backend, events):

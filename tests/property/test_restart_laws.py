@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Progress, Status
 from paddlejob.plan import PodPhase, times
-from paddlejob.plan.restarts.backoff import LONGEST_DELAY
+from paddlejob.plan.past_attempts import KEPT
+from paddlejob.plan.restarts.backoff import LONGEST_DELAY, SHORTEST_ATTEMPT
 from tests.support.builders import job
+from tests.support.examples import examples
 from tests.support.local_model import LocalModel
 from tests.support.model import Model
 
@@ -113,7 +115,7 @@ def lived(backend: type[Model], lives: list[Attempt], limit: int = 3, *, prints:
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(lives=attempts(crashes=True), limit=st.integers(0, 3), prints=st.booleans())
 def test_no_counter_and_no_highest_step_ever_falls(backend, lives, limit, prints):
     for before, after in pairwise(lived(backend, lives, limit, prints=prints).seen):
@@ -125,15 +127,15 @@ def test_no_counter_and_no_highest_step_ever_falls(backend, lives, limit, prints
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(lives=attempts(), prints=st.booleans())
-def test_only_an_attempt_that_made_progress_is_followed_by_the_next_at_once(backend, lives, prints):
+def test_only_an_attempt_that_made_progress_and_lasted_is_followed_by_the_next_at_once(backend, lives, prints):
     trainer = lived(backend, lives, limit=99, prints=prints)
     for (gained, delay), attempt in zip(trainer.delays, lives, strict=False):
         assert delay <= LONGEST_DELAY + 1
-        if gained:
+        if gained and attempt.seconds >= SHORTEST_ATTEMPT:
             assert delay == 0
-        elif attempt.seconds < 59:
+        elif gained or attempt.seconds < 59:
             assert delay > 0
     without = [delay for gained, delay in trainer.delays if not gained] if prints else []
     if prints and without and all(not gained for gained, _ in trainer.delays[1:]):
@@ -141,7 +143,19 @@ def test_only_an_attempt_that_made_progress_is_followed_by_the_next_at_once(back
 
 
 @both_backends
-@settings(max_examples=80, deadline=None)
+@examples(20)
+@given(steps=st.lists(st.integers(1, 1000), min_size=9, max_size=12), ends=st.sampled_from(["fail", "delete"]))
+def test_attempts_that_end_at_once_never_follow_each_other_fast_whatever_they_print(backend, steps, ends):
+    """The step rises in every attempt, as with a program that keeps its own count in a file."""
+    trainer = lived(backend, [Attempt(0, trained, 0.0, ends, None) for trained in steps])
+    delays = [round(delay) for _, delay in trainer.delays]
+    assert len(delays) == len(steps)
+    assert delays == sorted(delays)
+    assert delays[-1] >= LONGEST_DELAY
+
+
+@both_backends
+@examples(80)
 @given(lives=attempts(crashes=True, most_steps=3), limit=st.integers(0, 3), prints=st.booleans())
 def test_while_a_job_lives_its_failures_without_progress_stay_within_the_limit(backend, lives, limit, prints):
     status = lived(backend, lives, limit, prints=prints).model.status
@@ -151,7 +165,7 @@ def test_while_a_job_lives_its_failures_without_progress_stay_within_the_limit(b
 
 
 @both_backends
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     first=st.integers(0, 50),
     back=st.integers(0, 50),
@@ -171,7 +185,19 @@ def test_a_job_that_never_gets_further_ends_after_as_many_failures_as_allowed(
     assert status.restarts == limit
 
 
-@settings(max_examples=60, deadline=None)
+@both_backends
+@examples(80)
+@given(lives=attempts(crashes=True), prints=st.booleans())
+def test_every_attempt_that_ended_is_recorded_once_and_in_order(backend, lives, prints):
+    for status in lived(backend, lives, limit=99, prints=prints).seen:
+        past = status.pastAttempts
+        assert [one.attempt for one in past] == list(range(max(1, status.attempt - KEPT), status.attempt))
+        bounds = [bound for one in past for bound in (one.startTime, one.endTime)]
+        assert bounds == sorted(bounds), "attempts follow each other"
+        assert all(one.reason and one.failed for one in past)
+
+
+@examples(60)
 @given(lives=attempts(crashes=True), limit=st.integers(0, 3))
 def test_a_crash_of_the_engine_changes_neither_the_counts_nor_the_end(lives, limit):
     undisturbed = [Attempt(one.goes_back, one.trains, one.seconds, one.ends, None) for one in lives]

@@ -18,7 +18,15 @@ def template(**container: Any) -> dict[str, Any]:
     return {"spec": {"containers": [{"name": "paddle", "image": IMAGE, **container}]}}
 
 
-def document(name: str = "mnist", *, ps: int = 0, workers: int = 2, heter: int = 0, **spec: Any) -> dict[str, Any]:
+def document(
+    name: str = "mnist",
+    *,
+    ps: int = 0,
+    workers: int = 2,
+    heter: int = 0,
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
     """A job as written in a file."""
     roles = {
         role: {"replicas": count, "template": template()}
@@ -30,7 +38,7 @@ def document(name: str = "mnist", *, ps: int = 0, workers: int = 2, heter: int =
     return {
         "apiVersion": "batch.paddlepaddle.org/v1",
         "kind": "PaddleJob",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default"} | ({"labels": labels} if labels else {}),
         "spec": {**roles, **spec},
     }
 

@@ -42,6 +42,17 @@ int nvmlDeviceGetPciInfo_v3(void *handle, char *info) {
     memcpy(info + 20, &gpus[(long)handle - 1].bus, sizeof(unsigned));
     return 0;
 }
+/* A GPU is as busy as its bus number says, and has 80 GiB; one that is divided does not tell. */
+int nvmlDeviceGetUtilizationRates(void *handle, unsigned *percent) {
+    percent[0] = percent[1] = gpus[(long)handle - 1].bus;
+    return strcmp(gpus[(long)handle - 1].model, "MIG") ? 0 : 3;
+}
+int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *memory) {
+    memory[0] = 80ULL << 30;
+    memory[2] = (unsigned long long)gpus[(long)handle - 1].bus << 30;
+    memory[1] = memory[0] - memory[2];
+    return 0;
+}
 int nvmlDeviceGetMigMode(void *handle, unsigned *current, unsigned *pending) {
     *current = *pending = !strcmp(gpus[(long)handle - 1].model, "MIG");
     return 0;

@@ -161,6 +161,7 @@ class Model:
             attempt=int(labels[contract.LABEL_ATTEMPT]),
             created=self.now,
             build=annotations[contract.ANNOTATION_BUILD],
+            service=manifest["spec"].get("subdomain", ""),
             replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
             rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
         )
@@ -257,7 +258,7 @@ class Model:
                 continue
             self.tick()
             if before == (self.job, self.pods, self.environments, len(self.done)):
-                if wake_at is None or self.status.finished or wake_at > self.now + 400:
+                if wake_at is None or self.job is None or self.status.finished or wake_at > self.now + 400:
                     return
                 self.now = max(self.now, wake_at) + 0.001
             else:

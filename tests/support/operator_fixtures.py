@@ -19,14 +19,15 @@ ROOT = Path(__file__).parent.parent.parent
 ACCOUNT = ("paddle-system", "paddle-controller-manager")
 
 
-def install(plane: ControlPlane) -> None:
+def install(plane: ControlPlane, deploy: Path = ROOT / "deploy") -> None:
     """Create the CRD and the objects of operator.yaml; without nodes, the Deployment does not run."""
-    plane.kubectl("create", "-f", str(ROOT / "deploy/v1/crd.yaml"))
-    plane.kubectl("create", "-f", str(ROOT / "deploy/v1/operator.yaml"))
+    plane.kubectl("create", "-f", str(deploy / "v1/crd.yaml"))
+    plane.kubectl("create", "-f", str(deploy / "v1/operator.yaml"))
     ends = time.monotonic() + 60
     while plane.kubectl("get", "pdj", check=False).returncode:
         assert time.monotonic() < ends, "the API server does not serve the CRD"
         time.sleep(0.2)
+    plane.restart_controllers()
 
 
 @pytest.fixture(scope="session")

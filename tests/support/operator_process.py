@@ -19,12 +19,14 @@ def free_port() -> int:
 
 
 class OperatorProcess:
-    """`pdj operator` with its log in a file."""
+    """`pdj operator` with its log in a file; of another version if `source` holds its packages."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *options: str) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *options: str, source: Path | None = None) -> None:
         self.log = log
         self._command = [sys.executable, "-m", "paddlejob", "operator", *options]
         self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        if source is not None:
+            self._environment["PYTHONPATH"] = str(source)
         self._process: subprocess.Popen[bytes] | None = None
         self.metrics_port = self.health_port = 0
 

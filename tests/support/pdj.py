@@ -17,6 +17,8 @@ import yaml
 from paddlejob.api.types import Status
 from paddlejob.local.sandbox.proc import environments
 from paddlejob.local.state.store import JobFolder, Store
+from tests.support import called_pdj
+from tests.support.called_pdj import Called
 
 START = [sys.executable, "-c", "from paddlejob.cli.main import main; main()"]
 PATIENCE = 60.0
@@ -72,6 +74,10 @@ class Pdj:
             cwd=self.folder,
             preexec_fn=partial(_signals, ()),
         )
+
+    def here(self, *arguments: str) -> Called:
+        """In this process, for a command that starts nothing."""
+        return called_pdj.pdj(*arguments, folder=self.folder, PADDLEJOB_STATE=str(self.state), COLUMNS="200")
 
     def start(self, *arguments: str, ignoring: Iterable[signal.Signals] = ()) -> subprocess.Popen[str]:
         """In the background; it ignores these signals from the start, as under `nohup`."""

@@ -33,6 +33,8 @@ class ScriptedApi:
         self.asked: list[Asked] = []
         self.answers: dict[tuple[str, str], tuple[int, Object] | Callable[[Object], tuple[int, Object]]] = {}
         self.watches_end = asyncio.Event()
+        self.kueue: set[str] = set()
+        """The versions of Kueue's API that are served."""
         self._version = 100
         for path, obj in objects:
             self.put(path, obj)
@@ -60,6 +62,8 @@ class ScriptedApi:
             code, found = answer(body) if callable(answer) else answer
         else:
             code, found = self._answer(request.method, path, body)
+        if "kueue.x-k8s.io" in request.path and request.path.split("/")[3] not in self.kueue:
+            code, found = failure(404, "NotFound")
         return web.json_response(found, status=code)
 
     def _answer(self, method: str, path: str, body: Object) -> tuple[int, Object]:
@@ -88,7 +92,7 @@ class ScriptedApi:
         if path in self.objects:
             return 200, self.objects[path]
         plural = path.rpartition("/")[2]
-        if plural not in ("pods", "services", "configmaps", "paddlejobs", "podgroups"):
+        if plural not in ("pods", "services", "configmaps", "paddlejobs", "podgroups", "workloads"):
             return failure(404, "NotFound")
         items = [obj for item, obj in self.objects.items() if item.split("/")[-2] == plural]
         return 200, {"metadata": {"resourceVersion": str(self._version)}, "items": items}

@@ -77,7 +77,7 @@ def serving(pdj: Pdj, *options: str) -> Iterator[Server]:
     """A server on a free port; in the end it gets Ctrl-C and must leave nothing."""
     process = pdj.start("web", "--no-browser", "--port", "0", *options)
     assert process.stdout
-    lines = []
+    lines: list[str] = []
     while not (found := re.search(r"http://\S+", lines[-1] if lines else "")):
         line = process.stdout.readline()
         assert line, "".join(lines)

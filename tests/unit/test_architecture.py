@@ -10,11 +10,15 @@ import paddlejob
 from tests.support.architecture import (
     beyond_the_standard_library,
     forbidden_arrows,
+    imports,
     impurities,
+    sources,
     unused_arrows,
 )
 
 ROOT = Path(paddlejob.__file__).parent
+OPERATOR = {"objects", "kube", "engine", "plan", "progress", "api", "contract", "errors"}
+"""What the operator imports, and clients as well."""
 ARROWS = {
     "contract": set[str](),
     "errors": set[str](),
@@ -24,17 +28,18 @@ ARROWS = {
     "engine": {"plan", "api", "progress"},
     "kube": {"errors"},
     "objects": {"kube", "plan", "api", "contract"},
-    "operator": {"objects", "kube", "engine", "plan", "progress", "api", "contract", "errors"},
+    "operator": OPERATOR,
     "locks": set[str](),
     "local": {"engine", "plan", "progress", "api", "contract", "errors", "locks"},
     "launch": set[str](),
     "data": {"errors", "locks"},
     "code": {"api", "contract", "errors"},
     "cloud": {"errors"},
-    "web": {"cli", "local", "kube", "objects", "plan", "api", "contract", "errors"},
+    "client": {"operator", "local", "code", *OPERATOR},
+    "web": {"client", "local", "kube", "objects", "plan", "api", "contract", "errors"},
 }
-"""What each package may import. cli may import all of them; examples are programs of their own."""
-FREE = {"__init__", "__main__", "cli", "client", "examples"}
+"""What each package may import. cli may import all of them; none imports cli. Examples are programs of their own."""
+FREE = {"__init__", "__main__", "cli", "examples"}
 PURE_MODULES = {
     "__future__", "collections", "copy", "dataclasses", "datetime", "difflib", "enum", "functools", "hashlib",
     "itertools", "json", "math", "re", "shlex", "typing",
@@ -53,6 +58,11 @@ def test_every_arrow_is_used():
 def test_every_package_has_its_arrows():
     parts = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert parts - FREE == ARROWS.keys()
+
+
+def test_the_layer_below_verbs_and_python_api_knows_no_command_line_and_no_terminal():
+    found = {name.partition(".")[0] for path in sources(ROOT, "client") for name in imports(ROOT, path)}
+    assert found & {"typer", "click", "rich"} == set()
 
 
 @pytest.mark.parametrize("part", ["api", "plan", "progress"])

@@ -22,7 +22,8 @@ def classes() -> dict[Class, set[str]]:
         part = path.relative_to(ROOT).parts[0].removesuffix(".py")
         if part == "examples":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "class " in text else ():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[part, node.name] = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
     return found

@@ -31,6 +31,26 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pdj]:
+    """`pdj` with a job `light` that has printed hello; a file and a variable beside it hold a secret."""
+    runner = Pdj(tmp_path_factory.mktemp("ended"))
+    (runner.folder / "secret").write_text("TOP-SECRET")
+    runner.environment["TOKEN"] = "TOP-SECRET"
+    done = runner("run", runner.write("light", command=["echo", "hello"]))
+    assert done.returncode == 0, done.stderr
+    yield runner
+    runner.close()
+    assert runner.processes() == [], "processes were left behind"
+
+
+@pytest.fixture(scope="module")
+def quiet_server(ended: Pdj) -> Iterator[Server]:
+    """One server for tests that change nothing."""
+    with serving(ended) as started:
+        yield started
+
+
 @pytest.fixture
 def server(pdj: Pdj) -> Iterator[Server]:
     with serving(pdj) as started:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.support.fake_gpus import fake_driver, new_uuid
 from tests.support.pdj import Pdj, wait
-from tests.support.web import PATIENCE, Server, keep, page_of
+from tests.support.web import PATIENCE, Server, keep, page_of, serving
 
-pytestmark = pytest.mark.full
 expect.set_options(timeout=PATIENCE)
 TRAINS = """
 import os, sys, time
@@ -45,6 +45,7 @@ def open_job(page: Page, name: str = "light") -> None:
     expect(page.locator("h1")).to_have_text(name)
 
 
+@pytest.mark.full
 def test_a_job_is_seen_waiting_running_and_completed_without_reloading(pdj: Pdj, page: Page, tmp_path: Path):
     page.evaluate("window.loaded = 'once'")
     cpus = {"resources": {"requests": {"cpu": str(len(os.sched_getaffinity(0)))}}}
@@ -77,6 +78,7 @@ def test_the_curve_grows_while_the_job_trains(pdj: Pdj, page: Page, tmp_path: Pa
     expect(page.locator(".title .badge")).to_have_attribute("data-phase", "Completed")
 
 
+@pytest.mark.full
 def test_a_killed_worker_shows_a_second_attempt_and_why(pdj: Pdj, page: Page, tmp_path: Path):
     start(pdj, workers=2)
     open_job(page)
@@ -91,6 +93,7 @@ def test_a_killed_worker_shows_a_second_attempt_and_why(pdj: Pdj, page: Page, tm
     expect(page.locator(".title .badge")).to_have_attribute("data-phase", "Completed")
 
 
+@pytest.mark.full
 def test_logs_are_followed_searched_and_coloured(pdj: Pdj, page: Page, tmp_path: Path):
     start(pdj, workers=2)
     open_job(page)
@@ -118,6 +121,7 @@ def test_logs_are_followed_searched_and_coloured(pdj: Pdj, page: Page, tmp_path:
     expect(page.locator(".note")).to_have_text("The job has ended.")
 
 
+@pytest.mark.full
 def test_suspend_and_resume_by_clicking(pdj: Pdj, page: Page, tmp_path: Path):
     start(pdj)
     open_job(page)
@@ -138,6 +142,75 @@ def test_suspend_and_resume_by_clicking(pdj: Pdj, page: Page, tmp_path: Path):
     wait(lambda: not pdj.folder_of("light").path.exists(), lambda: "the job to be deleted")
 
 
+@pytest.mark.full
+def test_a_job_that_has_ended_runs_again_by_clicking(pdj: Pdj, page: Page, tmp_path: Path):
+    start(pdj)
+    open_job(page)
+    expect(page.locator(".title .badge")).to_have_attribute("data-phase", "Running")
+    end(pdj)
+    expect(page.locator(".title .badge")).to_have_attribute("data-phase", "Completed")
+    before = pdj.folder_of("light").job()
+    (pdj.folder / "enough").unlink()
+    page.locator('[data-action="rerun"]').click()
+    expect(page.locator("dialog .command")).to_have_text("pdj rerun light")
+    keep(page, "rerun", tmp_path)
+    page.locator('[data-confirm="rerun"]').click()
+    expect(page.locator(".title .badge")).to_have_attribute("data-phase", "Running")
+    after = pdj.folder_of("light").job()
+    assert before and after and before.metadata.uid != after.metadata.uid
+    end(pdj)
+    expect(page.locator(".title .badge")).to_have_attribute("data-phase", "Completed")
+
+
+@pytest.mark.full
+def test_runs_are_laid_over_each_other_and_a_job_shows_its_file_and_plan(pdj: Pdj, page: Page, tmp_path: Path):
+    for name in ("first", "second", "third"):
+        start(pdj, name)
+        expect(row(page, name).locator(".cell-loss .spark")).to_be_visible()
+    keep(page, "sparklines", tmp_path)
+    open_job(page, "first")
+    curves = page.locator('[data-metric="loss"] path.curve')
+    for number, name in enumerate(("second", "third"), 2):
+        page.get_by_label("Compare with").select_option(label=name)
+        expect(curves).to_have_count(number)
+    expect(page.locator('[data-metric="loss"] .legend')).to_contain_text("third")
+    keep(page, "overlay", tmp_path)
+    page.locator(".chip").first.click()
+    expect(curves).to_have_count(2)
+    page.locator("#file summary").click()
+    expect(page.locator("#file pre")).to_contain_text("kind: PaddleJob")
+    page.locator("#plan summary").click()
+    expect(page.locator("#plan pre")).to_contain_text("PADDLE_TRAINER_ID")
+    keep(page, "plan", tmp_path)
+    end(pdj)
+    for name in ("first", "second", "third"):
+        pdj.until(name, phase="Completed")
+
+
+@pytest.mark.full
+def test_the_machine_shows_how_busy_a_gpu_is_and_which_replica_holds_it(pdj: Pdj, browser: Browser, tmp_path: Path):
+    held, free = new_uuid(), new_uuid()
+    (tmp_path / "driver").mkdir()
+    pdj.environment |= fake_driver(tmp_path / "driver", f"{held}|H100|37 {free}|H100|50")
+    pdj.environment.pop("CUDA_VISIBLE_DEVICES", None)
+    start(pdj, container={"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": "500m"}}})
+    pdj.until("light", phase="Running")
+    with serving(pdj) as server, page_of(browser, server) as page:
+        page.get_by_role("link", name="Machine").click()
+        machine = page.locator('[data-machine="local"]')
+        expect(machine.locator('[data-resource="cpu"]')).to_contain_text("light 0.5")
+        expect(machine.locator('[data-name="0"]')).to_contain_text("light · light-worker-0")
+        expect(machine.locator('[data-name="0"]')).to_contain_text("37%")
+        expect(machine.locator('[data-name="1"]')).to_contain_text("free")
+        keep(page, "machine", tmp_path)
+        page.get_by_role("link", name="Jobs", exact=True).click()
+        open_job(page)
+        expect(page.locator('[data-replica="worker-0"]')).to_contain_text("37%")
+    end(pdj)
+    pdj.until("light", phase="Completed")
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_speaks_chinese_and_fits_a_phone_in_light_and_dark(
@@ -166,6 +239,7 @@ def test_the_page_speaks_chinese_and_fits_a_phone_in_light_and_dark(
     pdj.until("light", phase="Completed")
 
 
+@pytest.mark.full
 def test_a_job_is_found_and_opened_by_keyboard(pdj: Pdj, page: Page):
     start(pdj, "alpha")
     start(pdj, "beta")

@@ -26,54 +26,53 @@ PATHS = (
     "/api/jobs/local/default/light/logs",
 )
 
-pytestmark = pytest.mark.full
-
 
 def ended_job(pdj: Pdj, name: str = "light", text: str = "hello") -> None:
     done = pdj("run", pdj.write(name, command=["echo", text]))
     assert done.returncode == 0, done.stderr
 
 
-def test_without_the_cookie_nothing_is_shown(pdj: Pdj, server: Server):
-    ended_job(pdj)
+def test_without_the_cookie_nothing_is_shown(quiet_server: Server):
     for path in PATHS:
-        status, _, body = server.request("GET", path)
+        status, _, body = quiet_server.request("GET", path)
         assert status == 401, path
         assert b"light" not in body
-    status, _, body = server.request("GET", "/")
+    status, _, body = quiet_server.request("GET", "/")
     assert status == 401 and b"pdj web" in body
-    assert "令牌" in server.request("GET", "/", Accept_Language="zh-CN,zh")[2].decode()
+    assert "令牌" in quiet_server.request("GET", "/", Accept_Language="zh-CN,zh")[2].decode()
 
 
 @pytest.mark.parametrize("token", ["", "x", "x" * 43, "%00", "a" * 5000])
-def test_a_wrong_token_gets_no_cookie(server: Server, token: str):
-    status, headers, _ = server.request("GET", f"/?token={token}")
+def test_a_wrong_token_gets_no_cookie(quiet_server: Server, token: str):
+    status, headers, _ = quiet_server.request("GET", f"/?token={token}")
     assert status == 403
     assert "set-cookie" not in headers
 
 
-def test_the_cookie_is_hidden_from_scripts_and_other_sites(server: Server):
-    _, headers, _ = server.request("GET", f"/?token={server.token}")
+def test_the_cookie_is_hidden_from_scripts_and_other_sites(quiet_server: Server):
+    _, headers, _ = quiet_server.request("GET", f"/?token={quiet_server.token}")
     assert "HttpOnly" in headers["set-cookie"] and "SameSite=Lax" in headers["set-cookie"]
-    assert server.token not in headers["set-cookie"]
+    assert quiet_server.token not in headers["set-cookie"]
     assert headers["location"] == "/"
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8700", "127.0.0.1.evil.example", "localhost.evil", "10.0.0.1", ""]
 )
-def test_another_host_is_refused_even_with_the_cookie(server: Server, host: str):
-    cookie = server.cookie()
+def test_another_host_is_refused_even_with_the_cookie(quiet_server: Server, host: str):
+    cookie = quiet_server.cookie()
     for path in ("/", "/api/jobs", "/static/app.js"):
-        assert server.request("GET", path, Host=host, Cookie=cookie)[0] in (400, 421), path
-    assert server.request("GET", f"/?token={server.token}", Host=host)[0] in (400, 421)
+        assert quiet_server.request("GET", path, Host=host, Cookie=cookie)[0] in (400, 421), path
+    assert quiet_server.request("GET", f"/?token={quiet_server.token}", Host=host)[0] in (400, 421)
 
 
 @pytest.mark.parametrize("host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "localhost:9000"])
-def test_the_machines_own_names_are_accepted_also_through_a_tunnel(server: Server, host: str):
-    assert server.request("GET", "/api/jobs", Host=host.format(port=server.port), Cookie=server.cookie())[0] == 200
+def test_the_machines_own_names_are_accepted_also_through_a_tunnel(quiet_server: Server, host: str):
+    given = {"Host": host.format(port=quiet_server.port), "Cookie": quiet_server.cookie()}
+    assert quiet_server.request("GET", "/api/jobs", **given)[0] == 200
 
 
+@pytest.mark.full
 def test_a_post_of_another_origin_changes_nothing(pdj: Pdj, server: Server):
     ended_job(pdj)
     cookie, path = server.cookie(), "/api/jobs/local/default/light/delete"
@@ -95,14 +94,14 @@ def test_a_post_of_another_origin_changes_nothing(pdj: Pdj, server: Server):
     wait(lambda: not pdj.folder_of("light").path.exists(), lambda: "the job to be deleted")
 
 
-def test_a_get_of_another_origin_learns_nothing(pdj: Pdj, server: Server):
-    ended_job(pdj)
-    cookie = server.cookie()
-    status, headers, body = server.request("GET", "/api/jobs", Cookie=cookie, Sec_Fetch_Site="cross-site")
+def test_a_get_of_another_origin_learns_nothing(quiet_server: Server):
+    cookie = quiet_server.cookie()
+    status, headers, body = quiet_server.request("GET", "/api/jobs", Cookie=cookie, Sec_Fetch_Site="cross-site")
     assert status == 403 and b"light" not in body
     assert "access-control-allow-origin" not in headers
 
 
+@pytest.mark.full
 def test_a_read_only_server_changes_nothing(pdj: Pdj, browser: Browser):
     ended_job(pdj)
     with serving(pdj, "--read-only") as server:
@@ -132,15 +131,13 @@ def test_a_read_only_server_changes_nothing(pdj: Pdj, browser: Browser):
         "/api/jobs/local/default/.light",
     ],
 )
-def test_no_url_leads_out_of_the_logs_of_a_job(pdj: Pdj, server: Server, path: str):
-    (pdj.folder / "secret").write_text("TOP-SECRET")
-    pdj.environment["TOKEN"] = "TOP-SECRET"
-    ended_job(pdj)
-    status, _, body = server.request("GET", path, Cookie=server.cookie())
+def test_no_url_leads_out_of_the_logs_of_a_job(quiet_server: Server, path: str):
+    status, _, body = quiet_server.request("GET", path, Cookie=quiet_server.cookie())
     assert status in (400, 404), (status, body)
     assert b"TOP-SECRET" not in body and b"Traceback" not in body
 
 
+@pytest.mark.full
 def test_a_symbolic_link_among_the_logs_is_not_followed(pdj: Pdj, server: Server):
     ended_job(pdj)
     (pdj.folder / "secret").write_text("TOP-SECRET")
@@ -186,15 +183,16 @@ def test_hostile_names_logs_and_metrics_are_shown_as_text(pdj: Pdj, server: Serv
         assert page.locator("main img, main script").count() == 0
 
 
-def test_the_page_has_a_policy_that_forbids_inline_scripts_and_other_hosts(server: Server):
+def test_the_page_has_a_policy_that_forbids_inline_scripts_and_other_hosts(quiet_server: Server):
     for path in ("/", "/static/app.js", "/api/jobs", "/nothing"):
-        _, headers, _ = server.request("GET", path, Cookie=server.cookie())
+        _, headers, _ = quiet_server.request("GET", path, Cookie=quiet_server.cookie())
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
         assert headers["x-content-type-options"] == "nosniff"
         assert "server" not in headers
 
 
+@pytest.mark.full
 def test_a_thousand_connections_are_harmless(pdj: Pdj, server: Server):
     ended_job(pdj)
     cookie = server.cookie()
@@ -218,6 +216,7 @@ def open_files(server: Server) -> int:
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
+@pytest.mark.full
 def test_a_browser_that_goes_away_in_the_middle_of_a_stream_leaves_nothing(pdj: Pdj, server: Server):
     (pdj.folder / "loud.py").write_text("import os\nwhile not os.path.exists('enough'): print('x' * 200, flush=True)")
     assert pdj("run", "--detach", pdj.write(command=["python", "loud.py"])).returncode == 0
@@ -236,6 +235,7 @@ def test_a_browser_that_goes_away_in_the_middle_of_a_stream_leaves_nothing(pdj: 
     pdj.until("job", phase="Completed")
 
 
+@pytest.mark.full
 def test_ctrl_c_ends_the_server_although_pages_are_open(pdj: Pdj, browser: Browser):
     ended_job(pdj)
     with serving(pdj) as server, page_of(browser, server) as page:
@@ -248,12 +248,13 @@ def test_ctrl_c_ends_the_server_although_pages_are_open(pdj: Pdj, browser: Brows
     assert pdj.processes() == []
 
 
-def test_a_port_in_use_is_an_error_with_a_remedy(pdj: Pdj, server: Server):
-    done = pdj("web", "--no-browser", "--port", str(server.port))
+def test_a_port_in_use_is_an_error_with_a_remedy(ended: Pdj, quiet_server: Server):
+    done = ended("web", "--no-browser", "--port", str(quiet_server.port))
     assert done.returncode != 0
     assert "choose another --port" in done.stderr
 
 
+@pytest.mark.full
 def test_listening_beyond_loopback_warns(pdj: Pdj):
     process = pdj.start("web", "--no-browser", "--port", "0", "--host", "0.0.0.0")
     assert process.stdout

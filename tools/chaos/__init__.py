@@ -2,9 +2,12 @@
 
 jobs        the population: jobs of all shapes, whose programs leave a heartbeat that the checks read
 stage       the cluster with the operator installed, and what faults and checks ask of it
-faults      one function per kind of fault, in a table
-nodes       faults of nodes and of the control plane
+api         lists of objects, read without kubectl
+faults      one function per kind of fault
+ledger      which fault may have raised which counter of a job
 recovery    inject faults and measure the time until everything runs again
+watch       the operator's log and its memory during the run
+evidence    the state of the cluster when something is wrong
 invariants  what must hold in the end
 report      the table of faults and recovery times
 """

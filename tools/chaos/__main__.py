@@ -7,18 +7,19 @@ import random
 import signal
 import sys
 import time
+from pathlib import Path
 
 from paddlejob.errors import PaddleJobError
 from testbed.cluster import Cluster
-from tools.chaos.faults import OF_PODS_AND_OBJECTS
-from tools.chaos.invariants import INVARIANTS, note_memory
+from tools.chaos.api import Lists
+from tools.chaos.evidence import keep_evidence
+from tools.chaos.faults import FAULTS
+from tools.chaos.invariants import INVARIANTS
 from tools.chaos.jobs import PADDLE, POPULATION, Shape
-from tools.chaos.nodes import OF_NODES
 from tools.chaos.recovery import PATIENCE, Record, faults_until, not_running
 from tools.chaos.report import report
 from tools.chaos.stage import Stage, say
-
-FAULTS = {fault.__name__.replace("_", "-"): fault for fault in (*OF_PODS_AND_OBJECTS, *OF_NODES)}
+from tools.chaos.watch import Watch
 
 
 def main() -> int:
@@ -28,12 +29,18 @@ def main() -> int:
     say(f"seed {seed}: {chosen.minutes:g} minutes of faults")
     try:
         with Cluster() as cluster:
-            stage = Stage(cluster, random.Random(seed), cluster.directory / "beats", _shapes(chosen))
+            watch = Watch(chosen.logs or cluster.directory / "chaos")
+            watch.directory.mkdir(parents=True, exist_ok=True)
+            beats, lists = cluster.directory / "beats", Lists(cluster.plane)
+            stage = Stage(cluster, random.Random(seed), beats, watch, lists, _shapes(chosen))
             record, problems = run(stage, chosen.minutes * 60, chosen.only)
+            cluster.plane.keep_logs = bool(problems)
     except PaddleJobError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"\nSEED={seed} MINUTES={chosen.minutes:g}\n{report(record, problems)}")
+    print(f"\nSEED={seed} MINUTES={chosen.minutes:g}\n{report(record, problems, watch)}")
+    if problems:
+        print(f"Logs are kept in {watch.directory} and {cluster.directory}.")
     return 1 if problems else 0
 
 
@@ -44,17 +51,20 @@ def run(stage: Stage, seconds: float, only: list[str]) -> tuple[Record, list[str
     deadline = time.monotonic() + PATIENCE
     while problem := not_running(stage):
         if time.monotonic() > deadline:
+            keep_evidence(stage, 0, problem)
             return Record(), [f"the population did not start: {problem}"]
         time.sleep(1)
-    note_memory(stage)
+    stage.look()
     say("the population runs")
     record = faults_until(stage, [FAULTS[name] for name in only or FAULTS], time.monotonic() + seconds)
     say("no more faults; waiting for the jobs to end")
     stage.cluster.wait_ready()
     stage.end()
     problems = list(record.problems)
-    for check in INVARIANTS:
+    for number, check in enumerate(INVARIANTS, start=len(problems) + 1):
         found = check(stage)
+        if found:
+            keep_evidence(stage, number, "\n".join(found))
         say(f"{check.__name__.replace('_', ' ')}: {'; '.join(found) or 'yes'}")
         problems += found
     return record, problems
@@ -69,6 +79,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="choose the same faults again (default: a random one, printed)")
     parser.add_argument("--minutes", type=float, default=20, help="how long faults are injected (default: 20)")
     parser.add_argument("--only", type=_names, default=[], help=f"only these faults, of {', '.join(FAULTS)}")
+    parser.add_argument("--logs", type=Path, help="where the operator's log and the evidence of problems go")
     parser.add_argument("--without-paddle", action="store_true", help="leave out the job that really trains")
     return parser.parse_args()
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 from paddlejob import contract
 from tools.chaos.stage import SYSTEM, Stage, name_of, status_of
@@ -16,8 +18,6 @@ OVERLAP = 45
 was cut off stops its containers only when it is connected again."""
 QUIET = 15
 REQUESTS_WHEN_QUIET = 60
-MEMORY_GROWTH = 64 * 2**20
-ERRORS = re.compile(r"Traceback|never retrieved|never awaited")
 
 
 def every_job_ends_as_it_should(stage: Stage) -> list[str]:
@@ -41,40 +41,56 @@ def _wrong_endings(stage: Stage) -> list[str]:
 
 
 def no_two_attempts_train_at_once(stage: Stage) -> list[str]:
-    """Two attempts of one life of a job; a job that was created again counts its attempts from 1."""
+    """Neither of one life of a job nor of two, if it was deleted and created again."""
     wrong = []
-    for file in sorted(stage.beats.iterdir()):
-        if file.name in stage.recreated or file.name.startswith("."):
-            continue
-        seen: dict[int, list[int]] = defaultdict(list)
-        for line in file.read_text().splitlines():
-            parts = line.split()
-            if len(parts) == 4 and parts[0].isdigit() and parts[1].isdigit():
-                seen[int(parts[1])].append(int(parts[0]))
+    for job, beats in _beats(stage):
+        seen: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for beat in beats:
+            seen[beat.life, beat.attempt].append(beat.at)
         for attempt, times in seen.items():
-            later = [min(beats) for other, beats in seen.items() if other > attempt]
+            later = [min(others) for other, others in seen.items() if other > attempt]
             overlap = max(times) - min(later) if later else 0
             if overlap > OVERLAP:
-                wrong.append(f"attempt {attempt} of {file.name} trained for {overlap} s beside a later one")
+                name = f"attempt {attempt[1]} of {job} (created {attempt[0]} times)"
+                wrong.append(f"{name} trained for {overlap} s beside a later one")
     return wrong
+
+
+def no_replica_trains_twice_at_once(stage: Stage) -> list[str]:
+    """Two pods of one replica, of whatever attempt; of live workers both belong to the same."""
+    wrong = []
+    for _, beats in _beats(stage):
+        seen: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for beat in beats:
+            seen[beat.pod][beat.uid].append(beat.at)
+        for pod, uids in seen.items():
+            spans = sorted((min(times), max(times)) for times in uids.values())
+            for (_, end), (begin, _) in pairwise(spans):
+                if end - begin > OVERLAP:
+                    wrong.append(f"two pods {pod} trained at once for {end - begin} s")
+    return wrong
+
+
+@dataclass(frozen=True)
+class Beat:
+    at: int
+    life: int
+    attempt: int
+    pod: str
+    uid: str
+
+
+def _beats(stage: Stage) -> Iterator[tuple[str, list[Beat]]]:
+    """Return the heartbeats of each job. A line that a killed process began is left out."""
+    for file in sorted(stage.beats.iterdir()):
+        lines = [] if file.name.startswith(".") else [line.split() for line in file.read_text().splitlines()]
+        whole = [parts for parts in lines if len(parts) == 5 and all(part.isdigit() for part in parts[:3])]
+        yield file.name, [Beat(int(at), int(life), int(attempt), pod, uid) for at, life, attempt, pod, uid in whole]
 
 
 def every_counter_has_its_cause(stage: Stage) -> list[str]:
-    """A restart needs a killed process, a disruption a fault that takes a pod away."""
-    wrong = []
-    for name, job in stage.jobs().items():
-        shape = next((shape for shape in stage.shapes if shape.name == name), None)
-        if shape is None or not shape.steady:
-            continue
-        restarts, disruptions = (status_of(job).get(field, 0) for field in ("restarts", "disruptions"))
-        crashes, losses = stage.causes[name, "restart"], stage.causes[name, "disruption"]
-        if restarts > crashes:
-            wrong.append(f"{name} counts {restarts} restarts, but only {crashes} faults ended one of its programs")
-        if restarts + disruptions > crashes + losses:
-            wrong.append(
-                f"{name} counts {restarts} restarts and {disruptions} disruptions after {crashes + losses} faults"
-            )
-    return wrong
+    stage.settle()
+    return stage.problems
 
 
 def nothing_is_left_over(stage: Stage) -> list[str]:
@@ -99,10 +115,10 @@ def _left(stage: Stage) -> list[str]:
 
 def no_hot_loop(stage: Stage) -> list[str]:
     """Once all jobs have ended, the operator sends almost no requests."""
-    before = _metrics(stage)
+    before = _requests(stage)
     time.sleep(QUIET)
-    after = _metrics(stage)
-    sent = sum(after[pod][0] - before[pod][0] for pod in after.keys() & before.keys())
+    after = _requests(stage)
+    sent = sum(after[pod] - before[pod] for pod in after.keys() & before.keys())
     if sent > REQUESTS_WHEN_QUIET:
         return [f"the operator sent {sent:.0f} requests in {QUIET} s although no job was active"]
     return []
@@ -110,42 +126,31 @@ def no_hot_loop(stage: Stage) -> list[str]:
 
 def memory_does_not_grow(stage: Stage) -> list[str]:
     """Compare with the memory that each operator process used when it was first seen."""
-    return [
-        f"{pod} grew by {(now - stage.memory[pod]) / 2**20:.0f} MiB"
-        for pod, (_, now) in _metrics(stage).items()
-        if pod in stage.memory and now - stage.memory[pod] > MEMORY_GROWTH
-    ]
-
-
-def note_memory(stage: Stage) -> None:
-    for pod, (_, memory) in _metrics(stage).items():
-        stage.memory.setdefault(pod, memory)
+    stage.look()
+    return stage.watch.growth()
 
 
 def no_traceback_in_the_log(stage: Stage) -> list[str]:
-    wrong = []
-    for pod in stage.operators():
-        for which in ((), ("--previous",)):
-            log = stage.kubectl("-n", SYSTEM, "logs", name_of(pod), *which, check=False)
-            wrong += [f"{name_of(pod)} logged: {line[:300]}" for line in log.splitlines() if ERRORS.search(line)]
-    return wrong
+    stage.look()
+    return [f"the operator logged: {line}" for line in stage.watch.errors]
 
 
-def _metrics(stage: Stage) -> dict[str, tuple[float, float]]:
-    """Return the requests sent and the memory used by each operator process."""
+def _requests(stage: Stage) -> dict[str, float]:
+    """Return the requests that each operator process has sent."""
     found = {}
     for pod in stage.operators():
         statuses = pod["status"].get("containerStatuses") or [{}]
         path = f"/api/v1/namespaces/{SYSTEM}/pods/{name_of(pod)}:8080/proxy/metrics"
         text = stage.kubectl("get", "--raw", path, check=False)
         requests = sum(float(value) for value in re.findall(r"^paddlejob_api_requests_total\{.*\} (\S+)$", text, re.M))
-        found[f"{name_of(pod)} {statuses[0].get('restartCount', 0)}"] = (requests, stage.memory_of(pod))
+        found[f"{name_of(pod)} {statuses[0].get('restartCount', 0)}"] = requests
     return found
 
 
 INVARIANTS: tuple[Callable[[Stage], list[str]], ...] = (
     every_job_ends_as_it_should,
     no_two_attempts_train_at_once,
+    no_replica_trains_twice_at_once,
     every_counter_has_its_cause,
     no_hot_loop,
     memory_does_not_grow,

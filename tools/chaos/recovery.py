@@ -6,11 +6,15 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from subprocess import SubprocessError
 
 from paddlejob import contract
-from tools.chaos.faults import Fault, Hit
+from paddlejob.errors import PaddleJobError
+from tools.chaos.evidence import keep_evidence
+from tools.chaos.faults.hit import Fault, Hit, name_of_fault
 from tools.chaos.jobs import Object
-from tools.chaos.stage import Stage, job_of, say, status_of
+from tools.chaos.stage import Stage, is_deleted, job_of, say, status_of
 
 PATIENCE = 120.0
 TWO_AT_ONCE = 0.25
@@ -27,14 +31,29 @@ class Record:
 
 def faults_until(stage: Stage, faults: Sequence[Fault], deadline: float) -> Record:
     """Inject faults until `deadline`, each after the jobs have recovered from the one before."""
-    record = Record()
+    record, deck = Record(), Deck(stage, faults)
     while time.monotonic() < deadline:
         count = 2 if stage.random.random() < TWO_AT_ONCE else 1
-        chosen = [stage.random.choice(faults) for _ in range(count)]
-        hits = [(name_of_fault(fault), _inject(stage, fault)) for fault in chosen]
+        hits = [(name_of_fault(fault), _inject(stage, record, fault)) for fault in (deck.draw() for _ in range(count))]
         _recover(stage, record, {kind: hit for kind, hit in hits if hit is not None})
+        stage.look()
+        stage.settle()
         time.sleep(stage.random.uniform(0, 3))
     return record
+
+
+@dataclass
+class Deck:
+    """Every kind comes once, in random order, before one comes again."""
+
+    stage: Stage
+    faults: Sequence[Fault]
+    _left: list[Fault] = field(default_factory=list)
+
+    def draw(self) -> Fault:
+        if not self._left:
+            self._left = self.stage.random.sample(self.faults, len(self.faults))
+        return self._left.pop()
 
 
 def _recover(stage: Stage, record: Record, hits: dict[str, Hit]) -> None:
@@ -43,36 +62,42 @@ def _recover(stage: Stage, record: Record, hits: dict[str, Hit]) -> None:
     text = " and ".join(f"{kind} {hit.text}".strip() for kind, hit in hits.items())
     started = time.monotonic()
     while problem := _not_recovered(stage, hits):
-        if time.monotonic() - started > PATIENCE:
-            record.problems.append(f"not recovered after {PATIENCE:.0f} s from {text}: {problem}")
+        if time.monotonic() - started > PATIENCE + _delay(stage):
+            record.problems.append(f"not recovered after {time.monotonic() - started:.0f} s from {text}: {problem}")
             say(record.problems[-1])
+            keep_evidence(stage, len(record.problems), record.problems[-1])
             _start_again(stage)
             return
-        time.sleep(0.5)
+        time.sleep(1)
     took = time.monotonic() - started
     say(f"{text}: recovered in {took:.1f} s")
     for kind in hits:
         record.times[kind].append(took)
 
 
-def name_of_fault(fault: Fault) -> str:
-    return fault.__name__.replace("_", " ")
+def _delay(stage: Stage) -> float:
+    """Return for how many more seconds a job waits, because attempts before it made no progress."""
+    found = [status_of(job).get("nextRestartTime") for job in stage.jobs().values()]
+    moments = [datetime.fromisoformat(moment) for moment in found if moment]
+    return max([0.0, *((moment - datetime.now(UTC)).total_seconds() + PATIENCE for moment in moments)])
 
 
-def _inject(stage: Stage, fault: Fault) -> Hit | None:
-    hit = fault(stage)
-    if hit is not None:
-        say(f"{name_of_fault(fault)} {hit.text}".strip())
+def _inject(stage: Stage, record: Record, fault: Fault) -> Hit | None:
+    try:
+        hit = fault(stage)
+    except (AssertionError, PaddleJobError, OSError, SubprocessError) as error:
+        record.problems.append(f"{name_of_fault(fault)} could not be injected: {error}")
+        say(record.problems[-1])
+        return None
+    say(f"{name_of_fault(fault)} {hit.text if hit else 'found no target'}".strip())
     return hit
 
 
 def _start_again(stage: Stage) -> None:
     """Replace the jobs that did not recover, so that what follows says something about later faults."""
     for name in _problems(stage):
-        stage.recreated.add(name)
-        stage.change("delete", "pdj", name, "--timeout=30s")
         stage.change("delete", "pods", "-l", f"{contract.LABEL_JOB}={name}", "--force", "--grace-period=0")
-        stage.create(next(shape for shape in stage.shapes if shape.name == name))
+        stage.recreate(name, wait=True)
     deadline = time.monotonic() + PATIENCE / 2
     while not_running(stage) and time.monotonic() < deadline:
         time.sleep(1)
@@ -110,7 +135,7 @@ def _runs(job: Object, pods: list[Object]) -> bool:
     """Whether exactly the pods of the current attempt run, and the status says so."""
     status, spec = status_of(job), job["spec"]
     wanted = sum(spec[role].get("replicas", 1) for role in ("ps", "worker", "heter") if role in spec)
-    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running" and not is_deleted(pod)]
     ready = all(
         status.get(role, {}).get("ready") == f"{spec[role].get('replicas', 1)}/{spec[role].get('replicas', 1)}"
         for role in ("ps", "worker", "heter")

@@ -6,7 +6,6 @@ import json
 import random
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +15,15 @@ from paddlejob import contract
 from testbed.cluster import Cluster
 from testbed.images.productimages import push_programs, push_training
 from testbed.nodes.node import Node
+from tools.chaos.api import Lists
 from tools.chaos.jobs import END, POPULATION, Object, Shape
+from tools.chaos.ledger import Ledger
+from tools.chaos.watch import Watch
 
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "chaos"
 SYSTEM = "paddle-system"
+CRD = ROOT / "deploy/v1/crd.yaml"
 DEPLOYMENT = "deployment/paddle-controller-manager"
 SIGNAL = """
 import os, pathlib
@@ -33,28 +36,30 @@ for found in pathlib.Path("/proc").glob("[0-9]*/environ"):
 """
 MEMORY = """
 import pathlib
-total = 0
+total, first = 0, 0
 for found in pathlib.Path("/proc").glob("[0-9]*/environ"):
     try:
         if {mark!r} in found.read_bytes().split(bytes(1)):
             total += int((found.parent / "statm").read_text().split()[1]) * 4096
+            first = min(first or 2**31, int(found.parent.name))
     except OSError as error:
         pass
-print(total)
+print(first, total)
 """
 
 
 @dataclass
 class Stage:
-    """`causes` counts, for each job, what may have cost it a restart or a disruption."""
+    """`problems` are counters without a cause, and what else was found before the end."""
 
     cluster: Cluster
     random: random.Random
     beats: Path
+    watch: Watch
+    lists: Lists
     shapes: Sequence[Shape] = POPULATION
-    causes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    recreated: set[str] = field(default_factory=set)
-    memory: dict[str, float] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    problems: list[str] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Install the operator as the first document does it."""
@@ -62,7 +67,8 @@ class Stage:
         images = [shape.image for shape in self.shapes if shape.image]
         if images:
             push_training(self.cluster.registry, say, images)
-        self.kubectl("create", "-f", str(ROOT / "deploy/v1/crd.yaml"), "-f", str(ROOT / "deploy/v1/operator.yaml"))
+        self.cluster.drop_stale_images()
+        self.kubectl("create", "-f", str(CRD), "-f", str(ROOT / "deploy/v1/operator.yaml"))
         self.operator_rolled_out()
         self.cluster.create_namespace(NAMESPACE)
         self.beats.mkdir(mode=0o777, exist_ok=True)
@@ -74,12 +80,30 @@ class Stage:
 
     def create(self, shape: Shape) -> None:
         """Create a job, once an earlier one of the same name is gone and the API server is there."""
-        document, deadline = json.dumps(shape.document(self.beats)), time.monotonic() + 60
+        self.ledger.begin(shape.name)
+        document = json.dumps(shape.document(self.beats, self.ledger.lives[shape.name]))
+        deadline = time.monotonic() + 60
         create = ("-n", NAMESPACE, "create", "-f", "-")
         while (done := self.cluster.kubectl(*create, input=document, check=False)).returncode:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{shape.name} cannot be created: {done.stderr.strip()}")
             time.sleep(0.5)
+
+    def recreate(self, name: str, *, wait: bool) -> None:
+        """Delete a job, whose counters are checked first, and create it again."""
+        self.settle()
+        shape = next(shape for shape in self.shapes if shape.name == name)
+        self.change("delete", "pdj", name, f"--wait={str(wait).lower()}", "--timeout=30s")
+        self.create(shape)
+
+    def settle(self) -> None:
+        """Note the counters of jobs that no fault explains."""
+        for name, job in self.jobs().items():
+            if any(shape.name == name and shape.steady for shape in self.shapes):
+                found = self.ledger.settle(name, status_of(job))
+                self.problems += found
+                for problem in found:
+                    say(f"{problem}: {status_of(job).get('message', '')}")
 
     def end(self) -> None:
         """Let the programs of the population succeed."""
@@ -93,10 +117,7 @@ class Stage:
         self.kubectl("-n", NAMESPACE, *arguments, check=False)
 
     def items(self, kind: str, namespace: str = NAMESPACE, selector: str = "") -> list[Object]:
-        chosen = ["-l", selector] if selector else []
-        printed = self.kubectl("-n", namespace, "get", kind, "-o", "json", *chosen, check=False)
-        found: list[Object] = json.loads(printed)["items"] if printed else []
-        return found
+        return self.lists.items(kind, namespace, selector)
 
     def jobs(self) -> dict[str, Object]:
         return {name_of(job): job for job in self.items("pdj")}
@@ -104,31 +125,49 @@ class Stage:
     def pods(self, job: str = "") -> list[Object]:
         return self.items("pods", selector=f"{contract.LABEL_JOB}={job}" if job else contract.LABEL_JOB)
 
+    def running(self, job: str) -> list[Object]:
+        pods = self.pods(job)
+        return [pod for pod in pods if pod["status"].get("phase") == "Running" and not is_deleted(pod)]
+
     def a_job(self) -> str:
         """Choose a job that faults may hit."""
         return self.random.choice([shape.name for shape in self.shapes if shape.steady])
 
     def a_pod(self) -> Object | None:
         """Choose a running pod of such a job."""
-        running = [pod for pod in self.pods(self.a_job()) if pod["status"].get("phase") == "Running"]
+        running = self.running(self.a_job())
         return self.random.choice(running) if running else None
 
     def operators(self) -> list[Object]:
-        return [pod for pod in self.items("pods", SYSTEM) if "deletionTimestamp" not in pod["metadata"]]
+        return [pod for pod in self.items("pods", SYSTEM) if not is_deleted(pod)]
 
     def operator_rolled_out(self) -> None:
         self.kubectl("-n", SYSTEM, "rollout", "status", DEPLOYMENT, "--timeout=180s")
 
-    def memory_of(self, pod: Object) -> float:
-        """Return the resident memory of the operator's process in bytes, read on its node."""
+    def look(self) -> None:
+        """Note what the operator has logged, and its memory."""
+        self.watch.note_logs(sorted(self.cluster.directory.glob(f"node-*/log/pods/{SYSTEM}_*/*/*.log")))
+        for pod in self.operators():
+            pid, memory = self._memory_of(pod)
+            self.watch.note_memory(f"{name_of(pod)} {pid}", memory)
+
+    def _memory_of(self, pod: Object) -> tuple[str, float]:
+        """Return the process id and the resident memory of the operator in bytes, read on its node."""
         node = self.node_of(pod)
         if node is None:
-            return 0.0
+            return "", 0.0
         program = MEMORY.format(mark=f"HOSTNAME={name_of(pod)}".encode())
-        return float(node.run(sys.executable, "-c", program, check=False).stdout or 0)
+        pid, _, memory = node.run(sys.executable, "-c", program, check=False).stdout.partition(" ")
+        return pid, float(memory or 0)
 
     def a_node(self) -> Node:
         return self.random.choice([node for node in self.cluster.nodes if node.alive])
+
+    def ready_nodes(self) -> set[str]:
+        """Return the names of the nodes that are Ready; none if the API server does not answer."""
+        conditions = {name_of(node): node["status"].get("conditions", []) for node in self.lists.items("nodes")}
+        ready = {"type": "Ready", "status": "True"}
+        return {name for name, found in conditions.items() if any(ready.items() <= one.items() for one in found)}
 
     def node_of(self, pod: Object) -> Node | None:
         name = pod["spec"].get("nodeName")
@@ -141,10 +180,16 @@ class Stage:
             mark = f"HOSTNAME={name_of(pod)}" if pod["metadata"]["namespace"] == SYSTEM else f"POD={name_of(pod)}"
             node.run(sys.executable, "-c", SIGNAL.format(mark=mark.encode(), number=number), check=False)
 
-    def blame(self, cause: str, *jobs: str) -> None:
-        """Note that the next restart or disruption of these jobs, or of all jobs, has a cause."""
-        for job in jobs or [shape.name for shape in self.shapes]:
-            self.causes[job, cause] += 1
+    def blame(self, cause: str, job: str = "", times: int = 1) -> None:
+        """Note that a restart or a disruption of this job, or of all jobs, has a cause."""
+        for shape in self.shapes:
+            if job in ("", shape.name):
+                # A lost node takes several live workers, which are counted one by one.
+                self.ledger.blame(cause, shape.name, times if job or not shape.live else times * shape.size)
+
+
+def is_deleted(item: Object) -> bool:
+    return "deletionTimestamp" in item["metadata"]
 
 
 def name_of(item: Object) -> str:

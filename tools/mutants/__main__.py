@@ -33,6 +33,9 @@ TESTS = {
     "kube": ("tests/unit/kube",),
     "operator": ("tests/unit/operator", "tests/unit/objects"),
     "local": ("tests/unit/local",),
+    "progress": ("tests/unit/progress", "tests/unit/engine"),
+    "code": ("tests/unit/code",),
+    "client": ("tests/unit/client",),
 }
 """The tests that judge each package; another package is judged by its own unit tests."""
 RUN_AS_PROGRAMS = {

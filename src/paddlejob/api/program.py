@@ -97,7 +97,7 @@ def overridden(document: Object, wanted: Overrides) -> Object:
     if wanted.name:
         metadata["name"] = wanted.name
     if wanted.queue:
-        spec["schedulingPolicy"] = {**(spec.get("schedulingPolicy") or {}), "queue": wanted.queue}
+        _enqueue(metadata, spec, wanted.queue)
     for role, count in (("worker", wanted.workers), ("ps", wanted.servers)):
         if count is not None and role in spec:
             spec[role]["replicas"] = count
@@ -106,6 +106,19 @@ def overridden(document: Object, wanted: Overrides) -> Object:
         if pod.get("containers"):
             _override_pod(pod, role, wanted)
     return document
+
+
+def _enqueue(metadata: Object, spec: Object, queue: str) -> None:
+    """A queue is Kueue's, unless the job asks for Volcano."""
+    if spec.get("schedulingPolicy") is not None or contract.VOLCANO_SCHEDULER in _schedulers(spec):
+        spec["schedulingPolicy"] = {**(spec.get("schedulingPolicy") or {}), "queue": queue}
+    else:
+        metadata["labels"] = {**(metadata.get("labels") or {}), contract.LABEL_QUEUE: queue}
+
+
+def _schedulers(spec: Object) -> list[str]:
+    templates = ((spec.get(role) or {}).get("template") or {} for role in ("ps", "worker", "heter"))
+    return [(one.get("spec") or {}).get("schedulerName", "") for one in templates]
 
 
 def _override_pod(pod: Object, role: str, wanted: Overrides) -> None:

@@ -394,6 +394,23 @@ class Progress(Model):
             return f"step {self.step}"
         return f"epoch {self.epoch}" if self.epoch is not None else ""
 
+    @property
+    def furthest(self) -> str:
+        """The highest step of all attempts, or the highest epoch where no step is known; empty if neither is."""
+        if self.highestStep is not None:
+            return f"step {self.highestStep}"
+        return f"epoch {self.highestEpoch}" if self.highestEpoch is not None else ""
+
+
+class PastAttempt(Model):
+    attempt: int = Field(description="The number of the attempt.")
+    startTime: str = Field("", description="When it began.")
+    endTime: str = Field("", description="When it ended.")
+    reason: str = Field("", description="Why it ended; machine-readable.")
+    message: str = Field("", description="The same for humans; the first line.")
+    failed: bool = Field(False, description="A failure or a disruption ended it, not a change that was asked for.")
+    workers: int = Field(0, description="How many workers it had.")
+
 
 class Status(Model):
     phase: Phase | None = Field(None, description="The phase of the job.")
@@ -407,6 +424,9 @@ class Status(Model):
     startTime: str = Field("", description="When the job was started or resumed.")
     completionTime: str = Field("", description="When the job ended.")
     attempt: int = Field(0, description="The current attempt. Every restart of the job begins a new one.")
+    pastAttempts: tuple[PastAttempt, ...] = Field(
+        (), description="The last attempts before the current one, oldest first; at most ten."
+    )
     publishedAttempt: int = Field(0, description="The last attempt whose environment was published to its pods.")
     restarts: int = Field(0, description="Restarts after the program failed, in all.")
     disruptions: int = Field(
@@ -416,7 +436,9 @@ class Status(Model):
         0, description="Failures since the highest step last rose; without steps, all failures."
     )
     restartsWithoutProgress: int = Field(
-        0, description="Restarts in a row after attempts without progress; the delay before the next grows with them."
+        0,
+        description="Restarts in a row after attempts without progress, or of less than 10 s; the delay before the "
+        "next grows with them.",
     )
     ignoredFailures: int = Field(0, description="Restarts after failures that failurePolicy ignores; not limited.")
     startupTimeouts: int = Field(
@@ -441,6 +463,7 @@ class Status(Model):
         "", description="When the number of workers of an elastic job last changed by itself, or growing was given up."
     )
     nextRestartTime: str = Field("", description="The pods of the current attempt are not created before this time.")
+    queue: str = Field("", description="The queue of Kueue in which the job waits for quota, or whose quota it uses.")
     observedGeneration: int = Field(0, description="The generation of the spec that this status describes.")
     templateDigest: str = Field(
         "", description="A digest of the templates at observedGeneration, to tell whether a later change concerns them."

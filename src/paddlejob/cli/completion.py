@@ -18,7 +18,7 @@ def complete_jobs(ctx: Any, incomplete: str) -> list[str]:
 def _names(options: dict[str, Any]) -> set[str]:
     import asyncio
 
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(options.get("cluster"), options.get("context") or "")
     namespace = options.get("namespace") or target.default_namespace

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from paddlejob.cli.options import AFTER_DASHES, is_plugin
+from paddlejob.cli.options import AFTER_DASHES
+from paddlejob.client.targets.selection import is_plugin
 from paddlejob.errors import BadInput, PaddleJobError
 
 
@@ -29,6 +30,7 @@ VERBS = {
     "run": Verb("verbs.run:command", "Train jobs on this machine."),
     "list": Verb("verbs.get:list_jobs", "List jobs."),
     "get": Verb("verbs.get:get", "Show a job, its progress and its replicas."),
+    "watch": Verb("verbs.watch:command", "Watch a job live."),
     "logs": Verb("verbs.logs:command", "Print the logs of a job's replicas."),
     "metrics": Verb("verbs.metrics:command", "Print the metrics that a job has logged."),
     "web": Verb("verbs.web:command", "Show jobs in a browser."),
@@ -37,7 +39,9 @@ VERBS = {
     "scale": Verb("verbs.scale:command", "Change the number of workers of a job."),
     "suspend": Verb("verbs.suspend:suspend", "Stop a job so that it can be resumed later."),
     "resume": Verb("verbs.suspend:resume", "Resume a suspended or interrupted job."),
+    "rerun": Verb("verbs.rerun:command", "Run a job that has ended once more."),
     "delete": Verb("verbs.delete:command", "Stop and delete jobs."),
+    "clean": Verb("verbs.clean:command", "Remove the logs of former runs on this machine."),
     "init": Verb("verbs.init:command", "Create a commented job file to start from."),
     "target": Verb("verbs.target:command", "Show or choose the target of commands: this machine or a cluster."),
     "doctor": Verb("verbs.doctor:command", "Check whether this machine or a cluster is ready."),
@@ -175,8 +179,8 @@ def _open_standard_descriptors() -> None:
 def _describe(error: OSError) -> str:
     message = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        remedy = "free some space (`pdj delete JOB` removes the logs of a job), or set PADDLEJOB_STATE to another disk"
-        return f"{message}; {remedy}"
+        remedy = "free some space (`pdj clean` removes the logs of former runs, `pdj delete JOB` those of a job)"
+        return f"{message}; {remedy}, or set PADDLEJOB_STATE to another disk"
     if error.errno in (errno.EROFS, errno.EACCES):
         return f"{message}; set PADDLEJOB_STATE to a writable directory"
     return message

@@ -1,12 +1,10 @@
-"""Options that several verbs share, and the rule that selects the target of a command."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
 import re
-import sys
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +27,23 @@ class SeriesOutput(StrEnum):
     table = "table"
     csv = "csv"
     json = "json"
+
+
+def machine_readable(value: Any, output: Output) -> str | None:
+    """The value as `-o json` or `-o yaml` prints it; None for the formats that people read."""
+    from paddlejob.client.describe.formats import to_json, to_yaml
+
+    if output is Output.json:
+        return to_json(value)
+    return to_yaml(value) if output is Output.yaml else None
+
+
+def parse_duration(option: str, text: str) -> float:
+    """Seconds, from `90s`, `10m`, `1h30m` or `2d`."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    if not re.fullmatch(r"(\d+[smhd])+", text):
+        raise BadInput(f"{option} {text}: is not a duration; write it as 30s, 10m, 2h or 1d")
+    return float(sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([smhd])", text)))
 
 
 def check_namespace(value: str) -> str:
@@ -65,7 +80,12 @@ PlainFormat = Annotated[
 ]
 """Of verbs whose table has no wide form."""
 Python = Annotated[
-    str, typer.Option(help="Python to train with. Defaults to that of the active environment.", metavar="PATH")
+    str,
+    typer.Option(
+        help="Python to train with: a path, a directory with an environment, or the name of a conda environment. "
+        "Defaults to that of the active environment.",
+        metavar="PYTHON",
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the objects without sending them.")]
@@ -81,15 +101,3 @@ Cluster = Annotated[
 Context = Annotated[str, typer.Option("--context", help="Use the cluster of this kubeconfig context.", metavar="NAME")]
 HiddenCluster = Annotated[bool, typer.Option("--cluster", hidden=True)]
 """Accepted by verbs that always talk to a cluster."""
-
-
-def is_plugin() -> bool:
-    """Whether kubectl started pdj as its plugin."""
-    return Path(sys.argv[0]).name in ("kubectl-pdj", "kubectl-pdj.exe")
-
-
-def selects_cluster(cluster: bool | None, context: str) -> bool | None:
-    """Whether a command talks to a cluster; as a kubectl plugin it always does. None if the options do not say."""
-    if cluster is False and context:
-        raise BadInput("--local and --context exclude each other; use one of them")
-    return True if cluster or context or is_plugin() else cluster

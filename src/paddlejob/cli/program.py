@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,8 +22,9 @@ from paddlejob.api.program import (
     python_module,
     shell_command,
 )
-from paddlejob.cli.files import is_paddle_job, objects_in
 from paddlejob.cli.options import AFTER_DASHES, Output, check_job_name
+from paddlejob.client.files import is_paddle_job, objects_in
+from paddlejob.client.given import Given
 from paddlejob.errors import BadInput
 
 Object = dict[str, Any]
@@ -53,30 +54,6 @@ Environment = Annotated[
     typer.Option("--env", help="Environment variable; without a value, that of this shell. Repeatable.", metavar="K=V"),
 ]
 Save = Annotated[str, typer.Option("--save", help="Also write the job to this file.", metavar="FILE")]
-
-
-@dataclass(frozen=True)
-class Given:
-    """The jobs that a command line names. `load` returns the objects of one of the names."""
-
-    names: list[str]
-    load: Callable[[str], list[Object]]
-    program: Program | None = None
-
-    def in_namespace(self, default: str) -> Given:
-        """The same, with a namespace for jobs that set none."""
-
-        def load(name: str) -> list[Object]:
-            return [_in_namespace(one, default) if is_paddle_job(one) else one for one in self.load(name)]
-
-        return replace(self, load=load) if default else self
-
-
-def _in_namespace(document: Object, default: str) -> Object:
-    metadata = document.get("metadata")
-    if isinstance(metadata, dict):
-        metadata.setdefault("namespace", default)
-    return document
 
 
 def arguments(invocation: typer.Context) -> tuple[str, ...]:
@@ -168,8 +145,8 @@ def check_image(name: str) -> str:
 
 def save_or_print(chosen: Given, save: str, output: Output | None) -> None:
     """Write the jobs to the file of --save, and print them if a format is given."""
-    from paddlejob.cli.files import check_new_file, write_file
-    from paddlejob.cli.output.formats import as_list, to_json, to_yaml
+    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+    from paddlejob.client.files import check_new_file, write_file
 
     path = check_new_file(save, force=False) if save else None
     documents = [one for name in chosen.names for one in chosen.load(name)]

@@ -1,7 +1,4 @@
-"""The Python API: jobs as values, and handles of jobs that run on this machine or on a cluster."""
+"""What the verbs and the Python API share: jobs as values, targets, submitting, describing, handles of running jobs.
 
-from paddlejob.client.handle import Run
-from paddlejob.client.jobs import Job, collective, load, parameter_server
-from paddlejob.client.start import attach, run, submit
-
-__all__ = ["Job", "Run", "attach", "collective", "load", "parameter_server", "run", "submit"]
+It knows no command line. `paddlejob` itself exports the Python API.
+"""

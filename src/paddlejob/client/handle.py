@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from paddlejob.api.types import Phase, Status
-from paddlejob.cli.output.log_lines import lines_of
-from paddlejob.cli.targets.target import JobView, LogChoice, Target
+from paddlejob.client.describe.log_lines import line_pattern, lines_of
+from paddlejob.client.targets.target import JobView, LogChoice, Target, has_ended
 from paddlejob.errors import JobFailed, NotPossible
 
 if TYPE_CHECKING:
@@ -46,45 +46,79 @@ class Run:
 
     def why(self) -> str:
         """The text of `pdj why`."""
-        from paddlejob.cli.output.explain import explain
+        from paddlejob.client.describe.explain import explain
 
         view = self.view()
         return str(explain(view, self.target.last_output(view)))
 
     def logs(
-        self, *, follow: bool = False, role: str = "", index: int | None = None, attempt: int = 0, tail: int = -1
+        self,
+        *,
+        follow: bool = False,
+        role: str = "",
+        index: int | None = None,
+        attempt: int = 0,
+        tail: int = -1,
+        since: float | None = None,
+        grep: str = "",
+        run: int = 0,
     ) -> Iterator[str]:
-        """Lines of the logs, without line ends. With several replicas each line starts with the replica's name."""
-        choice = LogChoice(role, index, attempt, "", follow, tail)
+        """Lines of the logs, without line ends. With several replicas each line starts with the replica's name.
+
+        `since` is in seconds before now; `grep` is a regular expression; `run` is the number of a former run.
+        """
+        choice = LogChoice(
+            role,
+            index,
+            attempt,
+            "",
+            follow,
+            tail,
+            since=None if since is None else time.time() - since,
+            run=run,
+            pattern=line_pattern(grep) if grep else None,
+        )
         for line in lines_of(self.target.logs(self.namespace, self.name, choice)):
             yield line.removesuffix(b"\n").decode(errors="replace")
 
     def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
         """The values of a metric, each with its step, read from the log of the first worker in every attempt."""
-        from paddlejob.progress import Parser
+        from paddlejob.client.series import SeriesReader
 
-        parsers: dict[int, Parser] = {}
-        spec, found = self.view().job.spec.progress, []
-        for line in self.target.first_worker_log(self.namespace, self.name, follow=False):
-            sample = parsers.setdefault(line.attempt, Parser(spec)).parse(line.text)
-            if sample and sample.step is not None and name in sample.metrics:
-                found.append((sample.step, sample.metrics[name]))
-        return found
+        reader = SeriesReader(self.view().job.spec.progress)
+        rows = reader.rows(self.target.first_worker_log(self.namespace, self.name, follow=False))
+        return [
+            (row.sample.step, row.sample.metrics[name])
+            for row in rows
+            if row.sample.step is not None and name in row.sample.metrics
+        ]
 
     def wait(self, timeout: float | None = None) -> Status:
         """Wait until the job ends; raises JobFailed if it failed, and TimeoutError.
 
         Interrupting it ends a job of `run` and its processes, as Ctrl-C ends `pdj run`.
         """
+        return self._wait(timeout, lambda at_once: None)
+
+    def watch(self, timeout: float | None = None) -> Status:
+        """The same, and a notebook shows the state, the replicas and the loss of the job while it runs."""
+        from paddlejob.client.notebook import live_page
+
+        return self._wait(timeout, live_page(self))
+
+    def _wait(self, timeout: float | None, show: Callable[[bool], None]) -> Status:
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while not _has_ended(view := self.view()):
+            while not has_ended(view := self.view()):
+                show(False)
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError(f"{self.name} is still {view.phase} after {timeout:g} s")
                 time.sleep(self._pause)
         except KeyboardInterrupt:
             self.interrupt()
             raise
+        finally:
+            show(True)
         return _result(view)
 
     def interrupt(self) -> None:
@@ -115,7 +149,7 @@ class Run:
         """Limit the time with asyncio.timeout."""
         while True:
             view = await asyncio.to_thread(self.view)
-            if _has_ended(view):
+            if has_ended(view):
                 return _result(view)
             await asyncio.sleep(self._pause)
 
@@ -129,7 +163,7 @@ class Run:
 
     @property
     def _pause(self) -> float:
-        from paddlejob.cli.targets.local import LocalTarget
+        from paddlejob.client.targets.local import LocalTarget
 
         return PAUSE if isinstance(self.target, LocalTarget) else CLUSTER_PAUSE
 
@@ -140,15 +174,8 @@ class Run:
         return page(self)
 
 
-ENDED = ("Completed", "Failed", "Suspended", "Interrupted", "Damaged")
 GRACE = 40.0
 """Seconds: a little more than pods have by default to save a checkpoint."""
-
-
-def _has_ended(view: JobView) -> bool:
-    """A job that was just resumed is still called suspended until its engine or the operator has noticed."""
-    resumed = view.phase == "Suspended" and not view.job.spec.suspend
-    return view.phase in ENDED and not resumed
 
 
 def _result(view: JobView) -> Status:

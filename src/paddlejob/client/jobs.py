@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.program import MOUNT_ROOT, Overrides, job_of_program, python_file
-from paddlejob.cli.files import is_paddle_job, jobs_in, objects_in
+from paddlejob.client.files import is_paddle_job, jobs_in, objects_in
 from paddlejob.errors import BadInput
 
 Object = dict[str, Any]
@@ -39,7 +39,7 @@ class Job:
         return str((self.document.get("metadata") or {}).get("name") or "")
 
     def to_yaml(self) -> str:
-        from paddlejob.cli.output.formats import to_yaml
+        from paddlejob.client.describe.formats import to_yaml
 
         return to_yaml(*self.others, self.document)
 

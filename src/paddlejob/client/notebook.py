@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from paddlejob.errors import PaddleJobError
 
@@ -12,6 +16,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 320, 60
 MOST_POINTS = 200
+INTERVAL = 2.0
 
 
 def page(run: Run) -> str:
@@ -28,6 +33,24 @@ def page(run: Run) -> str:
         f"<div><b>{escape(run.name)}</b>: {escape(view.phase)} <small>{escape(view.headline)}</small>"
         f"<table><tr><th>replica</th><th>state</th><th>exit status</th></tr>{rows}</table>{_loss(run)}</div>"
     )
+
+
+def live_page(run: Run) -> Callable[[bool], None]:
+    """Shows the page of the job in a notebook; what is returned updates it, at once or every few seconds."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or ipython.get_ipython() is None:
+        return lambda at_once: None
+    output: Any = import_module("IPython.display")
+    shown = output.display(output.HTML(page(run)), display_id=True)
+    drawn = time.monotonic()
+
+    def show(at_once: bool) -> None:
+        nonlocal drawn
+        if at_once or time.monotonic() - drawn >= INTERVAL:
+            drawn = time.monotonic()
+            shown.update(output.HTML(page(run)))
+
+    return show
 
 
 def _loss(run: Run) -> str:

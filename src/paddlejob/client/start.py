@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
+import warnings
 
 from paddlejob.api.program import Overrides, overridden
-from paddlejob.cli.program import Given
+from paddlejob.client.given import Given
 from paddlejob.client.handle import Run
 from paddlejob.client.jobs import Job
 from paddlejob.errors import BadInput
@@ -14,8 +14,10 @@ from paddlejob.errors import BadInput
 
 def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", overcommit: bool = False) -> Run:
     """Train on this machine, in the background of this process: when this process ends, so does the training."""
-    from paddlejob.cli.run.prepare import prepare
-    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.client.begin import begin
+    from paddlejob.client.interpreters import find_interpreter
+    from paddlejob.client.prepare import prepare
+    from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
     from paddlejob.local.runner import start_spawned
@@ -26,24 +28,26 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
     options = RunOptions(
         folder=job.directory,
         volumes=dict(job.volumes),
-        python=python or RunOptions().interpreter,
+        python=find_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
         environment=dict(os.environ),
     )
     given = Given([job.name or "job"], lambda _: [*job.others, job.document])
     (prepared,) = prepare(given, options, store, this_machine(), namespace, cpu)
-    held = store.begin(prepared.document, prepared.options, time.time())
-    runner = start_spawned(store, [held])
+    held, notes = begin(store, [prepared])
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    runner = start_spawned(store, held)
     return Run(LocalTarget(store), prepared.job.namespace, prepared.job.name, runner)
 
 
 def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     """Train on a cluster. With `code`, the directory is shipped with the job."""
-    from paddlejob.cli.settings import default_image
-    from paddlejob.cli.submit.apply import apply
-    from paddlejob.cli.submit.code import create_config_maps, ship
-    from paddlejob.cli.submit.submission import read_submission
-    from paddlejob.cli.targets.target import cluster_target
+    from paddlejob.client.settings import default_image
+    from paddlejob.client.submit.code import ship
+    from paddlejob.client.submit.send import send
+    from paddlejob.client.submit.submission import read_submission
+    from paddlejob.client.targets.target import cluster_target
 
     _check(job)
     document = job.document
@@ -55,10 +59,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
         submission, shipment = ship(submission, job.code, job.program)
     target = cluster_target(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
-    target.with_client(lambda client: apply(client, submission, target))
-    if shipment:
-        archive = shipment.archive
-        target.with_client(lambda client: create_config_maps(client, submission, archive))
+    send(target, submission, shipment)
     return Run(target, *submission.jobs[0])
 
 
@@ -69,7 +70,7 @@ def _check(job: Job) -> None:
 
 def attach(name: str, *, namespace: str = "", cluster: bool | None = None, context: str = "") -> Run:
     """The handle of a job that exists, on this machine or on a cluster."""
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(cluster, context)
     found = Run(target, namespace or target.default_namespace, name)

@@ -46,9 +46,13 @@ class LogFollower:
             if bars:
                 self._last_lines.append(without_environment(bars[-1].rstrip())[:LINE_LIMIT])
             for bar in bars:
-                sample = self._parser.parse(bar)
-                if sample is not None:
-                    self._take(at, sample)
+                self.parse(at, bar)
+
+    def parse(self, at: float, text: str) -> None:
+        """Take the position and the metrics of a line or of a progress bar, which may not be complete yet."""
+        sample = self._parser.parse(text)
+        if sample is not None:
+            self._take(at, sample)
 
     def printed(self, at: float) -> None:
         """A worker printed a line at this time."""

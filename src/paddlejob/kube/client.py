@@ -112,7 +112,8 @@ class Client:
         while True:
             page = await self._do(Request("list", resource, "GET", path, dict(params), accept=accept))
             metadata = page["metadata"]
-            yield Page(page.get("items") or [], metadata["resourceVersion"])
+            # The metrics API has no versions.
+            yield Page(page.get("items") or [], metadata.get("resourceVersion", ""))
             if not metadata.get("continue"):
                 return
             params["continue"] = metadata["continue"]

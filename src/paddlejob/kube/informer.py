@@ -6,8 +6,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from paddlejob.errors import ApiError, Gone, KubeError, NotFound, Overloaded
@@ -33,7 +34,8 @@ class Informer(Generic[T]):
     `index` returns the keys under which `by_index` finds an object. The raw objects are not kept. With `metadata_only`
     the server sends no more of an object than its metadata. Objects that `ignore` names are not stored. Only an
     `optional` resource may be missing from the server: a 404 for any other is an error of the server or of a load
-    balancer in front of it, so the cache stays as it is.
+    balancer in front of it, so the cache stays as it is. Of an optional resource the first of `versions` that is served
+    is used.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class Informer(Generic[T]):
         optional: bool = False,
         metadata_only: bool = False,
         ignore: Callable[[Object], bool] = lambda obj: False,
+        versions: Sequence[str] = (),
     ) -> None:
         self.resource = resource
+        """In the version that is used."""
         self.synced = asyncio.Event()
         """Set after the first list, or once an optional resource is known to be absent."""
         self.absent = False
@@ -64,6 +68,8 @@ class Informer(Generic[T]):
         self._optional = optional
         self._metadata_only = metadata_only
         self._ignore = ignore
+        self._versions = list(versions)
+        self._untried = len(self._versions) - 1
         self._namespace = namespace
         self._label_selector = label_selector
         self._store = Store(transform, index)
@@ -116,7 +122,8 @@ class Informer(Generic[T]):
 
     async def _handle_error(self, error: KubeError) -> None:
         if self._optional and isinstance(error, NotFound):
-            await self._wait_until_installed()
+            if not self._try_another_version():
+                await self._wait_until_installed()
             return
         self._contact_lost(str(error))
         if isinstance(error, ApiError) and not isinstance(error, Overloaded):
@@ -153,6 +160,7 @@ class Informer(Generic[T]):
         self._store.prune(listed, int(version))
         self._version = self._newest = version
         self.absent = False
+        self._untried = len(self._versions) - 1
         self.synced.set()
 
     def _detect_restore(self, version: int) -> None:
@@ -188,6 +196,17 @@ class Informer(Generic[T]):
         elif event.type != "BOOKMARK":
             self._store.put(event.object)
         self._version = self._newest = version
+
+    def _try_another_version(self) -> bool:
+        """Use the next version of an optional resource. Returns False if none is served."""
+        if self._untried < 1:
+            self._untried = len(self._versions) - 1
+            return False
+        position = self._versions.index(self.resource.version) + 1
+        self.resource = replace(self.resource, version=self._versions[position % len(self._versions)])
+        self._untried -= 1
+        self._version = ""
+        return True
 
     async def _wait_until_installed(self) -> None:
         """The server does not serve an optional resource: its CRD is not installed yet, or was removed."""

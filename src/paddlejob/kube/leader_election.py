@@ -116,7 +116,7 @@ class LeaderElector:
         except NotFound:
             return await self._create(started)
         except (KubeError, TimeoutError) as error:
-            log.warning("%s: failed to acquire or renew the lease: %s", self._name, error)
+            log.warning("%s: failed to acquire or renew the lease: %s", self._name, str(error) or "no answer in time")
             return False
         self._leader_until = started + self._renew_deadline
         return self.is_leader()
@@ -127,7 +127,7 @@ class LeaderElector:
             async with asyncio.timeout(self._renew_deadline / 2):
                 self._lease = await self._client.create(LEASES, self._held_by_us({"metadata": metadata, "spec": {}}))
         except (KubeError, TimeoutError) as error:
-            log.warning("%s: failed to create the lease: %s", self._name, error)
+            log.warning("%s: failed to create the lease: %s", self._name, str(error) or "no answer in time")
             return False
         self._leader_until = started + self._renew_deadline
         return self.is_leader()
@@ -162,4 +162,4 @@ class LeaderElector:
         except Conflict:
             pass
         except (KubeError, TimeoutError) as error:
-            log.warning("%s: failed to release the lease: %s", self._name, error)
+            log.warning("%s: failed to release the lease: %s", self._name, str(error) or "no answer in time")

@@ -51,6 +51,7 @@ NAMESPACES = Resource("", "v1", "namespaces", namespaced=False, kind="Namespace"
 NODES = Resource("", "v1", "nodes", namespaced=False, kind="Node")
 PERSISTENT_VOLUME_CLAIMS = Resource("", "v1", "persistentvolumeclaims", kind="PersistentVolumeClaim")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", kind="Deployment")
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False, kind="PriorityClass")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
 CRDS = Resource(
     "apiextensions.k8s.io",

@@ -94,7 +94,10 @@ class _Following:
     """Of the logs of all workers, by index."""
 
     def read_first(self, now: float) -> None:
-        """Take the lines that worker 0 has printed since the last look; a progress bar may never end its line."""
+        """Take the lines that worker 0 has printed since the last look, and the newest state of a progress bar.
+
+        A bar begins with a carriage return, so its newest state does not end before it is drawn again.
+        """
         size = _size(self.log)
         if size == self.offset:
             return
@@ -107,9 +110,12 @@ class _Following:
         except OSError:
             return
         self.offset += len(piece)
-        *whole, self.unfinished = (self.unfinished + piece).replace(b"\r", b"\n").split(b"\n")
-        self.unfinished = self.unfinished[-MOST_UNFINISHED:]
+        *whole, last = (self.unfinished + piece).replace(b"\r", b"\n").split(b"\n")
+        redrawn = b"\r" in piece and piece.rfind(b"\r") > piece.rfind(b"\n")
+        self.unfinished = last[-MOST_UNFINISHED:]
         self.follower.feed((now, line.decode(errors="replace")) for line in whole)
+        if redrawn:
+            self.follower.parse(now, self.unfinished.decode(errors="replace"))
         self.follower.printed(now)
 
     def listen(self, sizes: dict[int, int], now: float, moment: float) -> None:

@@ -11,6 +11,7 @@ from paddlejob.engine.backend import Key
 from paddlejob.local.backend import LocalBackend
 from paddlejob.local.engine_error import log_error
 from paddlejob.local.log_reader import LogReader
+from paddlejob.local.state.log_times import LogTimes
 from paddlejob.plan.world import LogReading
 
 LOOK_EVERY = 1.0
@@ -25,6 +26,7 @@ class LogWatch:
         self._monotonic = monotonic
         self._readers: dict[Key, LogReader] = {}
         self._failed: set[Key] = set()
+        self._times = LogTimes()
 
     def read(self, key: Key) -> None:
         """Before a turn: the last lines of a worker that has just ended count too."""
@@ -40,9 +42,10 @@ class LogWatch:
         while True:
             await asyncio.sleep(LOOK_EVERY)
             for key in self._readers.keys() - self._backend.kubelets.keys():
-                del self._readers[key]
+                self._times.forget(self._readers.pop(key).kubelet.objects.folder)
                 self._backend.readings.pop(key, None)
-            for key in list(self._backend.kubelets):
+            for key, kubelet in list(self._backend.kubelets.items()):
+                self._times.record(kubelet.objects.folder, self._clock())
                 if await self._look(key):
                     on_news(key)
 

@@ -9,6 +9,7 @@ from typing import Any
 from paddlejob.engine.backend import Key
 from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.pod import LocalPod
+from paddlejob.local.state.logs import prune_logs
 from paddlejob.local.state.records import PodRecord
 from paddlejob.local.state.store import JobFolder
 from paddlejob.plan import Pod
@@ -63,10 +64,11 @@ class JobObjects:
         self.update(pod)
 
     def publish(self, attempt: int, name: str, variables: Mapping[str, str]) -> None:
-        """Store the environment of an attempt; one that exists is not replaced."""
+        """Store the environment of an attempt, which begins with it; one that exists is not replaced."""
         if attempt not in self.environments:
             self.environments[attempt] = name
             self.config_maps[name] = variables
+            prune_logs(self.folder, attempt)
 
     def unpublish(self, attempt: int) -> None:
         self.config_maps.pop(self.environments.pop(attempt, ""), None)

@@ -151,6 +151,7 @@ def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> Lo
         attempt=int(labels[contract.LABEL_ATTEMPT]),
         created=now,
         build=annotations[contract.ANNOTATION_BUILD],
+        service=manifest["spec"].get("subdomain", ""),
         replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
         rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
     )

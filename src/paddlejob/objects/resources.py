@@ -8,6 +8,7 @@ from paddlejob.kube.resource import Object, Resource
 PADDLEJOBS = Resource(contract.GROUP, contract.VERSION, contract.PLURAL, kind=contract.KIND)
 _VOLCANO_GROUP, _VOLCANO_VERSION = contract.VOLCANO_API.split("/")
 POD_GROUPS = Resource(_VOLCANO_GROUP, _VOLCANO_VERSION, "podgroups", kind="PodGroup")
+WORKLOADS = Resource(contract.KUEUE_GROUP, contract.KUEUE_VERSIONS[0], "workloads", kind="Workload")
 
 
 def is_paddlejob(reference: Object) -> bool:
@@ -18,8 +19,19 @@ def is_paddlejob(reference: Object) -> bool:
 
 def owner_of(obj: Object) -> str:
     """The uid of the PaddleJob that controls the object; empty if none does."""
+    uid: str = _owner(obj).get("uid", "")
+    return uid
+
+
+def owning_job(obj: Object) -> str:
+    """The name of the PaddleJob that controls the object, else the one in its label, which anyone may change."""
+    name: str = _owner(obj).get("name", "")
+    return name or job_of(obj)
+
+
+def _owner(obj: Object) -> Object:
     references = obj["metadata"].get("ownerReferences") or []
-    return next((one["uid"] for one in references if one.get("controller") and is_paddlejob(one)), "")
+    return next((one for one in references if one.get("controller") and is_paddlejob(one)), {})
 
 
 def job_of(obj: Object) -> str:

@@ -14,7 +14,7 @@ from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.resource import Object
 from paddlejob.objects.container_status import container_status
-from paddlejob.objects.resources import attempt_of, job_of, labels_of, owner_of
+from paddlejob.objects.resources import attempt_of, job_of, labels_of, owner_of, owning_job
 from paddlejob.objects.startup import startup
 from paddlejob.objects.stored_job import StoredJob, stored
 from paddlejob.plan import Pod, PodGroup
@@ -35,14 +35,14 @@ class Owned(Generic[T]):
 
     namespace: str
     job: str
-    """The job's name, from the object's label."""
+    """The job's name, from the object's owner reference; without one, from its label."""
     owner: str
     """The job's uid, from the object's owner reference."""
     value: T
 
 
-def _owned(obj: Object, value: T) -> Owned[T]:
-    return Owned(obj["metadata"]["namespace"], job_of(obj), owner_of(obj), value)
+def owned(obj: Object, value: T) -> Owned[T]:
+    return Owned(obj["metadata"]["namespace"], owning_job(obj), owner_of(obj), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ def _unreadable(error: ValidationError) -> str:
 
 def environment(obj: Object) -> Owned[tuple[int, str]]:
     """The attempt and the uid of an environment's ConfigMap."""
-    return _owned(obj, (attempt_of(obj), obj["metadata"]["uid"]))
+    return owned(obj, (attempt_of(obj), obj["metadata"]["uid"]))
 
 
 def service(obj: Object) -> Owned[tuple[str, str]]:
     """The name and the uid of a Service."""
-    return _owned(obj, (obj["metadata"]["name"], obj["metadata"]["uid"]))
+    return owned(obj, (obj["metadata"]["name"], obj["metadata"]["uid"]))
 
 
 def is_of_another_workload(obj: Object) -> bool:
@@ -109,7 +109,7 @@ def pod_group(obj: Object) -> Owned[PodGroup]:
         message=unschedulable[-1].get("message", "") if unschedulable else "",
         members=(obj.get("spec") or {}).get("minMember"),
     )
-    return _owned(obj, group)
+    return owned(obj, group)
 
 
 def pod(obj: Object) -> Owned[Pod | None]:
@@ -118,14 +118,19 @@ def pod(obj: Object) -> Owned[Pod | None]:
     try:
         role, index = Role(labels[contract.LABEL_ROLE]), int(labels[contract.LABEL_INDEX])
     except (KeyError, ValueError):
-        return _owned(obj, _unlabelled(obj))
-    return _owned(obj, _pod(obj, role, index))
+        return owned(obj, _mislabelled(obj))
+    if owner_of(obj) and job_of(obj) and obj["metadata"]["name"] != f"{job_of(obj)}-{role}-{index}":
+        return owned(obj, _mislabelled(obj))
+    return owned(obj, _pod(obj, role, index))
 
 
-def _unlabelled(obj: Object) -> Pod | None:
-    """A pod of ours that lost a label: it belongs to no attempt, but has the name that a replica needs."""
-    found = REPLICA_NAME.fullmatch(obj["metadata"]["name"].removeprefix(job_of(obj)))
-    if not found or not owner_of(obj):
+def _mislabelled(obj: Object) -> Pod | None:
+    """A pod of ours whose labels were removed or changed: it is of no attempt, but has the name that a replica needs.
+
+    With the labels of another replica it would hide that one, and none of the two would be replaced.
+    """
+    found = REPLICA_NAME.fullmatch(obj["metadata"]["name"].removeprefix(owning_job(obj)))
+    if not found or not owner_of(obj) or not job_of(obj):
         return None
     return replace(_pod(obj, Role(found[1]), int(found[2])), attempt=0)
 
@@ -138,7 +143,7 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
     attempt = attempt_of(obj)
     before = startup(obj)
     replacement = annotations.get(contract.ANNOTATION_REPLACEMENT, "")
-    training = container_status(obj, environment_of(job_of(obj), owner_of(obj), attempt))
+    training = container_status(obj, environment_of(owning_job(obj), owner_of(obj), attempt))
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -165,6 +170,7 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         init_ended=before.init_ended,
         init_failed=before.init_failed,
         replacement=int(replacement) if replacement.isdecimal() else 0,
+        service=spec.get("subdomain", ""),
         rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
     )
 

@@ -19,6 +19,7 @@ from paddlejob.objects.stored_job import StoredJob
 from paddlejob.objects.transform import UnreadableJob
 from paddlejob.operator.informers import Informers
 from paddlejob.operator.nodes import Nodes
+from paddlejob.operator.workloads import Workloads
 from paddlejob.plan import (
     Action,
     Create,
@@ -29,6 +30,7 @@ from paddlejob.plan import (
     Pod,
     RecordEvent,
     Stop,
+    UpdateWorkload,
     Wake,
     World,
 )
@@ -59,6 +61,7 @@ class KubeBackend:
         self._client = client
         self._readings = readings
         self._nodes = Nodes(client)
+        self._workloads = Workloads(client, informers)
         self._informers = informers
         self._recorder = recorder
         informers.on_unreadable_job(self._report_unreadable)
@@ -91,6 +94,7 @@ class KubeBackend:
             pod_groups=tuple({one.value.name: replace(one.value, owned=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not informers.pod_groups.absent,
             logs=self._readings.get(uid),
+            queueing=await self._workloads.observe(job),
             nodes=await self._nodes.states(pod.node for pod in pods if pod.node and needs_node(pod, now)),
         )
         return View(job, world)
@@ -130,6 +134,8 @@ class KubeBackend:
                 await self._patch_pod(job, pod, {"metadata": {"annotations": annotation}})
             case Stop(pod):
                 await self._patch_pod(job, pod, {"spec": {"activeDeadlineSeconds": 1}})
+            case UpdateWorkload():
+                await self._workloads.update(job, action)
             case RecordEvent(reason, message, warning):
                 self._record(job, reason, message, "Warning" if warning else "Normal")
             case DropFinalizer(name):
@@ -142,8 +148,12 @@ class KubeBackend:
             PADDLEJOBS, job.namespace, job.name, job.metadata.uid, event_type=event_type, reason=reason, message=message
         )
 
+    def _resource(self, kind: Kind) -> Resource:
+        """A Workload has the version of Kueue's API that the server serves."""
+        return self._informers.workloads.resource if kind is Kind.WORKLOAD else RESOURCES[kind]
+
     async def _create(self, job: PaddleJob, action: Create) -> None:
-        resource = RESOURCES[action.kind]
+        resource = self._resource(action.kind)
         try:
             self._informers.record_write(resource, await self._client.create(resource, action.manifest))
         except AlreadyExists:
@@ -169,7 +179,7 @@ class KubeBackend:
             raise Outdated
 
     async def _delete(self, job: PaddleJob, action: Delete) -> None:
-        resource = RESOURCES[action.kind]
+        resource = self._resource(action.kind)
         grace = 0 if action.force else action.grace
         try:
             response = await self._client.delete(

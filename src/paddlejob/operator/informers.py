@@ -13,10 +13,12 @@ from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects import transform
-from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
+from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS, WORKLOADS
 from paddlejob.objects.stored_job import StoredJob
 from paddlejob.objects.transform import Owned, UnreadableJob
+from paddlejob.objects.workload import workload
 from paddlejob.plan import Pod, PodGroup
+from paddlejob.plan.workload import Workload
 
 Job = StoredJob | UnreadableJob
 
@@ -64,36 +66,46 @@ class Informers:
             optional=True,
             ignore=transform.is_of_another_workload,
         )
-        informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups)
-        self._by_resource: dict[Resource, Informer[Any]] = {one.resource: one for one in informers}
+        self.workloads: Informer[Owned[Workload]] = Informer(
+            client,
+            WORKLOADS,
+            workload,
+            namespace=namespace,
+            label_selector=ours,
+            index=_by_owner,
+            optional=True,
+            versions=contract.KUEUE_VERSIONS,
+        )
+        informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups, self.workloads)
+        self._by_name: dict[str, Informer[Any]] = {str(one.resource): one for one in informers}
 
     @property
     def last_contact(self) -> float:
         """The time.monotonic() of the last response that any informer got."""
-        return max(informer.last_contact for informer in self._by_resource.values())
+        return max(informer.last_contact for informer in self._by_name.values())
 
     @property
     def failing(self) -> dict[Resource, float]:
         """The resources whose list or watch fails, and for how many seconds."""
         now = time.monotonic()
         return {
-            one.resource: now - one.failing_since for one in self._by_resource.values() if one.failing_since is not None
+            one.resource: now - one.failing_since for one in self._by_name.values() if one.failing_since is not None
         }
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            for informer in self._by_resource.values():
+            for informer in self._by_name.values():
                 tasks.create_task(informer.run())
 
     async def wait_for_sync(self) -> None:
-        for informer in self._by_resource.values():
+        for informer in self._by_name.values():
             await informer.synced.wait()
 
     def record_write(self, resource: Resource, obj: Object) -> None:
-        self._by_resource[resource].record_write(obj)
+        self._by_name[str(resource)].record_write(obj)
 
     def record_delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
-        self._by_resource[resource].record_delete(namespace, name, uid)
+        self._by_name[str(resource)].record_delete(namespace, name, uid)
 
     def on_unreadable_job(self, handler: Callable[[UnreadableJob], None]) -> None:
         """Call `handler` with each job that cannot be read, once per version of it."""
@@ -123,6 +135,6 @@ class Informers:
                 enqueue((owned.namespace, owned.job or owned.value.name))
 
         self.jobs.add_event_handler(job_changed)
-        for informer in (self.pods, self.environments, self.services):
+        for informer in (self.pods, self.environments, self.services, self.workloads):
             informer.add_event_handler(owned_changed)
         self.pod_groups.add_event_handler(pod_group_changed)

@@ -10,6 +10,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from paddlejob.api.template import training_container
 from paddlejob.api.types import PaddleJob, Phase, ProgressSpec, Role
@@ -24,6 +25,7 @@ from paddlejob.operator.informers import Informers, Job
 from paddlejob.operator.job_log import JobLog, Source, running_workers
 from paddlejob.plan import Pod, PodPhase, names
 from paddlejob.plan.size import first_worker
+from paddlejob.plan.times import exponential_delay
 from paddlejob.plan.world import LogReading
 
 READ_EVERY = 10.0
@@ -33,8 +35,9 @@ MOST_IN_FLIGHT = 8
 MOST_LINES, FEWEST_LINES = 200, 20
 LINES_OF_ALL = 4000
 """Of one round through all jobs: the more jobs, the fewer lines of each are read."""
-DENIED_SECONDS = 300.0
-"""After which a permission that is missing is tried again."""
+FIRST_DENIED, LONGEST_DENIED = 10.0, 300.0
+"""Seconds after which a permission that is missing is tried again. An API server that has just started denies
+everything for a moment, because it does not know its roles yet."""
 SOON = 1.0
 DISABLED = "the operator runs with --no-read-logs, so stallSeconds has no effect; start it without that option"
 DENIED = (
@@ -42,6 +45,12 @@ DENIED = (
     "apply the operator's manifests again (`pdj install`, or deploy/v1/operator.yaml): they grant get on pods/log"
 )
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Denial:
+    times: int
+    until: float
 
 
 class LogReader:
@@ -65,8 +74,8 @@ class LogReader:
         self._source = Source(client, monotonic)
         self._queue: KeyedQueue[Key] = KeyedQueue(min_interval=0.5, on_failure=_log_failure)
         self._logs: dict[Key, JobLog] = {}
-        self._denied: dict[str, float] = {}
-        """By namespace: when reading logs was last found to be forbidden."""
+        self._denied: dict[str, Denial] = {}
+        """By namespace: how often in a row reading logs was forbidden, and when to try again."""
         self._warned: set[str] = set()
         """The uids of jobs that have an event about stallSeconds."""
         informers.jobs.add_event_handler(self._on_job)
@@ -111,14 +120,14 @@ class LogReader:
     async def _read(self, key: Key, job: StoredJob) -> float:
         """Read what is new, and return in how many seconds to read again."""
         known, regular = self._logs[key], self._interval()
-        if self._source.monotonic() < self._denied.get(job.namespace, float("-inf")) + DENIED_SECONDS:
+        if pause := self._denied_for(job.namespace):
             self._warn(job, DENIED)
-            return DENIED_SECONDS
+            return pause
         try:
             await self._read_workers(known, job)
         except Forbidden as error:
             self._deny(job, error)
-            return DENIED_SECONDS
+            return self._denied_for(job.namespace)
         except KubeError as error:
             log.info("job %s: its log cannot be read for now: %s", "/".join(key), error)
             return regular
@@ -154,10 +163,19 @@ class LogReader:
         started = pod is not None and (pod.phase is PodPhase.RUNNING or pod.ended)
         return pod if pod is not None and started and pod.attempt == job.status.attempt else None
 
+    def _denied_for(self, namespace: str) -> float:
+        """Seconds for which logs of this namespace are not read; 0 if they are."""
+        found = self._denied.get(namespace)
+        return max(0.0, found.until - self._source.monotonic()) if found else 0.0
+
     def _deny(self, job: PaddleJob, error: Forbidden) -> None:
         if not self._denied:
             log.warning("%s: %s", DENIED, error.message)
-        self._denied[job.namespace] = self._source.monotonic()
+        if not self._denied_for(job.namespace):
+            before = self._denied.get(job.namespace)
+            count = before.times + 1 if before else 1
+            pause = exponential_delay(count, FIRST_DENIED, LONGEST_DENIED)
+            self._denied[job.namespace] = Denial(count, self._source.monotonic() + pause)
         self._warn(job, DENIED)
 
     def _warn(self, job: PaddleJob, message: str) -> None:

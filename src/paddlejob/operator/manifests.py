@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import paddlejob
 from paddlejob import contract
-from paddlejob.kube.resource import LEASES, Object
-from paddlejob.objects.resources import POD_GROUPS
+from paddlejob.kube.resource import LEASES, PRIORITY_CLASSES, Object
+from paddlejob.objects.resources import POD_GROUPS, WORKLOADS
 
 NAMESPACE = "paddle-system"
 NAME = "paddle-controller-manager"
@@ -34,9 +34,23 @@ RULES: list[Object] = [
         "resources": [POD_GROUPS.plural],
         "verbs": ["get", "list", "watch", "create", "delete"],
     },
+    {
+        "apiGroups": [WORKLOADS.group],
+        "resources": [WORKLOADS.plural],
+        "verbs": ["get", "list", "watch", "create", "delete"],
+    },
+    {"apiGroups": [WORKLOADS.group], "resources": [f"{WORKLOADS.plural}/status"], "verbs": ["update"]},
 ]
-NODE_RULES: list[Object] = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
-"""Nodes belong to no namespace, so an operator of one namespace cannot read them."""
+CLUSTER_RULES: list[Object] = [
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
+    {
+        "apiGroups": [WORKLOADS.group],
+        "resources": ["resourceflavors", "workloadpriorityclasses"],
+        "verbs": ["get"],
+    },
+    {"apiGroups": [PRIORITY_CLASSES.group], "resources": [PRIORITY_CLASSES.plural], "verbs": ["get"]},
+]
+"""These belong to no namespace, so an operator of one namespace cannot read them."""
 LEASE_RULES: list[Object] = [
     {"apiGroups": [LEASES.group], "resources": [LEASES.plural], "verbs": ["create"]},
     {
@@ -71,7 +85,7 @@ def _metadata(namespace: str, name: str = NAME) -> Object:
 def _permissions(namespace: str, watch: str) -> list[Object]:
     kind = "Role" if watch else "ClusterRole"
     metadata: Object = _metadata(watch) if watch else {"name": NAME, "labels": LABELS}
-    rules = RULES if watch else [*RULES, *NODE_RULES]
+    rules = RULES if watch else [*RULES, *CLUSTER_RULES]
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules}
     return [role, _binding(kind, metadata, namespace)]
 

@@ -15,6 +15,7 @@ from paddlejob.plan.actions import (
     Plan,
     RecordEvent,
     Stop,
+    UpdateWorkload,
     Wake,
 )
 from paddlejob.plan.planner import plan
@@ -34,6 +35,7 @@ __all__ = [
     "RecordEvent",
     "Rejection",
     "Stop",
+    "UpdateWorkload",
     "Wake",
     "World",
     "plan",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from paddlejob.api.types import Status
+from paddlejob.plan.workload import Condition, Workload
 from paddlejob.plan.world import Pod
 
 Manifest = dict[str, Any]
@@ -18,6 +19,7 @@ class Kind(StrEnum):
     SERVICE = "Service"
     ENVIRONMENT = "ConfigMap"
     POD_GROUP = "PodGroup"
+    WORKLOAD = "Workload"
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,18 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class UpdateWorkload:
+    """Write to the status of the job's Workload, if it has not changed since it was read."""
+
+    workload: Workload
+    conditions: tuple[Condition, ...] = ()
+    reclaimable: Mapping[str, int] | None = None
+    """How many pods of each role need their quota no longer; None leaves that as it is."""
+    release: bool = False
+    """Give the quota back: no pod of the job is left."""
+
+
+@dataclass(frozen=True)
 class RecordEvent:
     """Record an event on the job."""
 
@@ -85,7 +99,7 @@ class DeleteJob:
     because: str
 
 
-Action = Create | Delete | Wake | Stop | RecordEvent | DropFinalizer | DeleteJob
+Action = Create | Delete | Wake | Stop | UpdateWorkload | RecordEvent | DropFinalizer | DeleteJob
 
 
 @dataclass(frozen=True)

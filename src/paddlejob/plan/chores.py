@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob import contract
-from paddlejob.api.types import Intranet, PaddleJob, Phase
+from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Delete, DropFinalizer, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis import overdue
 from paddlejob.plan.policies.deadline import deadline
 from paddlejob.plan.policies.elastic.shrink import shrinks_at
-from paddlejob.plan.policies.startup.missing_pods import missing_services
+from paddlejob.plan.policies.queue.upkeep import keep_workload
+from paddlejob.plan.policies.startup.missing_pods import missing_services, services
 from paddlejob.plan.snapshot import Snapshot
 
 ROUTINE_REASONS = {
@@ -25,6 +26,7 @@ def with_chores(s: Snapshot, decided: Plan) -> Plan:
         *_force_overdue(s),
         *_remove_leftovers(s, decided),
         *_restore_services(s, decided),
+        *keep_workload(s, decided),
         *drop_old_finalizer(s.job),
         *_record_reason(s, decided),
     ]
@@ -45,26 +47,29 @@ def _force_overdue(s: Snapshot) -> list[Action]:
 
 
 def _remove_leftovers(s: Snapshot, decided: Plan) -> list[Action]:
-    """Environments of earlier attempts, and Services of replicas that are no longer wanted."""
+    """Environments of earlier attempts, and Services that no pod needs any more."""
     gone: list[Action] = [
         Delete(Kind.ENVIRONMENT, names.environment(s.job, attempt), uid, "of an earlier attempt")
         for attempt, uid in sorted(s.world.environments.items())
         if attempt < decided.status.attempt
     ]
-    if s.job.spec.intranet is Intranet.SERVICE:
-        wanted = {names.pod(s.job, *slot) for slot in s.slots}
-        gone += [
-            Delete(Kind.SERVICE, name, uid, "its replica is no longer wanted")
-            for name, uid in sorted(s.world.services.items())
-            if name not in wanted
-        ]
+    wanted = {} if _is_at_rest(decided) else services(s)
+    gone += [
+        Delete(Kind.SERVICE, name, uid, "no pod needs it")
+        for name, uid in sorted(s.world.services.items())
+        if name not in wanted
+    ]
     return gone
 
 
 def _restore_services(s: Snapshot, decided: Plan) -> list[Action]:
     """Services that someone deleted. While pods are missing, those are created with them."""
-    ends = decided.status.finished or decided.status.phase is Phase.SUSPENDED
-    return [] if ends or s.missing or s.stale else missing_services(s)
+    return [] if _is_at_rest(decided) or s.missing or s.stale else missing_services(s)
+
+
+def _is_at_rest(decided: Plan) -> bool:
+    """Whether the job has no pods that train: it has ended or is suspended."""
+    return decided.status.finished or decided.status.phase is Phase.SUSPENDED
 
 
 def _record_reason(s: Snapshot, decided: Plan) -> list[Action]:

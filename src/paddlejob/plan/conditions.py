@@ -12,6 +12,7 @@ from paddlejob.api.types import Condition, Phase, Status
 from paddlejob.plan import times
 from paddlejob.plan.objects.pod_group import ADMITTED_LATER, group_in_use, is_gang
 from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.workload import QUOTA_RESERVED
 from paddlejob.plan.world import UNSCHEDULABLE, PodPhase
 
 PHASES = (Phase.RUNNING, Phase.RESTARTING, Phase.SUSPENDED, Phase.COMPLETED, Phase.FAILED)
@@ -60,7 +61,9 @@ def _of_phases(status: Status) -> Iterator[State]:
 
 
 def _of_start(s: Snapshot) -> Iterator[State]:
-    """How far the current attempt is on its way to training; nothing if there is none."""
+    """How far the current attempt is on its way to training; only its quota if there is none."""
+    if s.status.queue and not s.status.finished and not s.job.spec.suspend:
+        yield _quota_reserved(s)
     if s.status.finished or s.status.phase is Phase.SUSPENDED:
         return
     yield _created(s)
@@ -68,6 +71,12 @@ def _of_start(s: Snapshot) -> Iterator[State]:
         yield _admitted(s)
     yield _scheduled(s)
     yield _opened(s)
+
+
+def _quota_reserved(s: Snapshot) -> State:
+    if s.held:
+        return State(QUOTA_RESERVED, False, s.status.reason, s.status.headline)
+    return State(QUOTA_RESERVED, True, "Admitted", f"queue {s.status.queue} admitted the job")
 
 
 def _created(s: Snapshot) -> State:

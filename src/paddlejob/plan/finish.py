@@ -6,6 +6,7 @@ from paddlejob.api.types import Phase, deletes_pods
 from paddlejob.plan import times
 from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent, Stop
 from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.quota import is_queued
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
@@ -37,9 +38,12 @@ def _delete(pods: tuple[Pod, ...] | list[Pod], because: str) -> list[Action]:
 def _stop_kept(s: Snapshot, phase: Phase) -> list[Action]:
     """Servers of a completed job may keep running in a cluster; pods of a failed job never do, but their logs stay.
 
+    Those of a queued job never do either: its quota is given back.
+
     Only a kubelet can stop a pod, so one without a node is deleted instead.
     """
-    if phase is not Phase.FAILED and not s.world.stop_when_finished:
+    uses_quota = is_queued(s.job, s.world)
+    if phase is not Phase.FAILED and not s.world.stop_when_finished and not uses_quota:
         return []
     return [
         Stop(pod, f"the job is {phase}")

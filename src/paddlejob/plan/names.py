@@ -18,8 +18,13 @@ def namespace_flag(namespace: str) -> str:
 
 
 def pod(job: PaddleJob, role: Role, index: int) -> str:
-    """Of a pod, and of its Service."""
+    """Of a pod, and its host name; of 0.1, also of its Service."""
     return f"{job.name}-{role}-{index}"
+
+
+def service(job: PaddleJob) -> str:
+    """Of the Service that makes the host names of all pods resolvable."""
+    return f"{job.name}-peers"
 
 
 def environment(job: PaddleJob, attempt: int) -> str:
@@ -34,6 +39,11 @@ def environment_of(job: str, uid: str, attempt: int) -> str:
 def environment_prefix(job: str) -> str:
     """What the names of all environments of a job start with."""
     return f"{job}-env-"
+
+
+def workload(job: PaddleJob) -> str:
+    """Of the job's Workload. Kueue also uses it as the value of a label, which has at most 63 characters."""
+    return f"paddlejob-{job.name[:47]}-{job.metadata.uid[:5]}"
 
 
 def pod_group(job: PaddleJob) -> str:

@@ -16,6 +16,7 @@ from paddlejob.plan.policies.finished import tidy_finished
 from paddlejob.plan.policies.incomplete import fail_incomplete
 from paddlejob.plan.policies.live.workers import keep_live_workers
 from paddlejob.plan.policies.oversized import fail_oversized
+from paddlejob.plan.policies.queue.admission import wait_for_quota
 from paddlejob.plan.policies.stalled import restart_stalled
 from paddlejob.plan.policies.startup.foreign_environment import rebuild_foreign
 from paddlejob.plan.policies.startup.gang import wait_for_gang
@@ -49,6 +50,7 @@ def _decide(s: Snapshot) -> Plan:
         or settle_success(s)
         or hold_suspended(s)
         or fail_oversized(s)
+        or wait_for_quota(s)
         or fail_overdue(s)
         or rebuild_changed(s)
         or replace_rejected(s)

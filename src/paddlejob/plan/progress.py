@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor
+from math import ceil, floor
 
 from paddlejob.api.types import Phase, Progress, Status
 from paddlejob.plan import times
@@ -14,8 +14,8 @@ LONGEST_TO_FIRST_READING = 120.0
 """A job that had trained longer than this when its log was first read was begun by an operator that reads none."""
 GOODPUT_STEP = 5
 """Points by which goodput must have changed to be news by itself."""
-ETA_STEP = 60
-"""Seconds; the expected end is not known more exactly."""
+ETA_STEPS = ((120.0, 1), (1200.0, 10))
+"""Seconds left, and the seconds to which the expected end is rounded up below that; else to a minute."""
 
 
 def with_reading(status: Status, reading: LogReading | None, now: float) -> Status:
@@ -51,8 +51,9 @@ def _as_read(before: Progress, reading: LogReading, now: float) -> dict[str, obj
 def _eta(reading: LogReading, now: float) -> str:
     if not reading.steps_per_second or reading.steps_left is None:
         return ""
-    ends = min(now + reading.steps_left / reading.steps_per_second, times.LATEST)
-    return times.format(floor(ends / ETA_STEP + 1) * ETA_STEP)
+    left = reading.steps_left / reading.steps_per_second
+    step = next((step for below, step in ETA_STEPS if left < below), 60)
+    return times.format(ceil(min(now + left, times.LATEST) / step) * step)
 
 
 def _advanced(before: Progress, reading: LogReading) -> Progress:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Phase, Role, RoleStatus, Status
-from paddlejob.plan import indexes, progress
+from paddlejob.api.types import Phase, Role, RoleStatus, Status, deletes_pods
+from paddlejob.plan import indexes, past_attempts, progress
 from paddlejob.plan.conditions import conditions
 from paddlejob.plan.objects.metadata import worker_selector
 from paddlejob.plan.snapshot import Snapshot
@@ -23,6 +23,7 @@ def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: ob
             "conditions": conditions(after),
         }
     )
+    status = past_attempts.recorded(s.job.status, status, s.now)
     return progress.carried_on(s.job.status, status, s.now)
 
 
@@ -31,7 +32,7 @@ def _counted(s: Snapshot, role: Role) -> RoleStatus:
     pods = [pod for pod in s.current.values() if pod.role is role]
     size = len(s.members) if role is Role.WORKER else wanted
     phases = [pod.phase for pod in pods]
-    running = phases.count(PodPhase.RUNNING)
+    running = 0 if _servers_end(s) else phases.count(PodPhase.RUNNING)
     finished = s.succeeded_workers if role is Role.WORKER else frozenset()
     return RoleStatus(
         replicas=size,
@@ -43,6 +44,12 @@ def _counted(s: Snapshot, role: Role) -> RoleStatus:
         finished=indexes.format(finished),
         members=s.status.role(role).members,
     )
+
+
+def _servers_end(s: Snapshot) -> bool:
+    """Whether what still runs is about to be stopped because the job is complete."""
+    completed = s.status.phase is Phase.COMPLETED
+    return completed and (s.world.stop_when_finished or deletes_pods(s.job.spec.clean, Phase.COMPLETED))
 
 
 def _is_failure(pod: Pod, phase: Phase | None) -> bool:

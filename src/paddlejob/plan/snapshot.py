@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice
 
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
-from paddlejob.plan import indexes, progress, times
+from paddlejob.plan import indexes, progress, quota, times
 from paddlejob.plan.objects import environment
 from paddlejob.plan.objects.build_mark import template_digest
 from paddlejob.plan.restarts import replacements
@@ -24,6 +24,8 @@ class Snapshot:
     """The status so far, with a new or resumed job already begun."""
     scale_rejected: str = ""
     """Why the job keeps its number of workers although another was requested; empty if it does not."""
+    held: bool = False
+    """Whether the job may not run now, because it is in a queue and has no quota."""
 
     @cached_property
     def current(self) -> dict[Slot, Pod]:
@@ -77,9 +79,22 @@ class Snapshot:
             return frozenset(range(worker.replicas))
         members = indexes.parse(recorded.members)
         if not self.published:
-            return frozenset(sorted(members or range(worker.replicas))[: worker.replicas])
-        # A job that an older version started has no record of its members.
-        return members or frozenset(range(recorded.replicas or worker.replicas))
+            return frozenset(sorted(members or range(worker.replicas))[: self.most_workers])
+        return members or self._members_by_pods(recorded.replicas or worker.replicas)
+
+    def _members_by_pods(self, size: int) -> frozenset[int]:
+        """The members of an attempt that an older version started, or whose record an older CRD has pruned."""
+        found = {pod.index for pod in self.world.pods if self._is_worker_of_attempt(pod)}
+        done = indexes.parse(self.status.role(Role.WORKER).finished)
+        return frozenset([*sorted(found | done), *(index for index in range(size) if index not in found | done)][:size])
+
+    def _is_worker_of_attempt(self, pod: Pod) -> bool:
+        return pod.role is Role.WORKER and pod.attempt == self.status.attempt
+
+    @property
+    def records_members(self) -> bool:
+        """Whether the CRD keeps the fields of the status that 0.2 added; one of 0.1 prunes them without an error."""
+        return self.job.status.attempt == 0 or bool(self.job.status.templateDigest)
 
     @cached_property
     def lacking(self) -> list[int]:
@@ -88,7 +103,13 @@ class Snapshot:
         if worker is None or not is_resizable(self.job) or not self.published or self.succeeded_workers:
             return []
         free = (index for index in range(worker.replicas) if index not in self.members)
-        return list(islice(free, max(0, worker.replicas - len(self.members))))
+        return list(islice(free, max(0, self.most_workers - len(self.members))))
+
+    @property
+    def most_workers(self) -> int:
+        """The workers that the job asks for, as far as they have quota."""
+        wanted, admitted = self.job.spec.roles[Role.WORKER].replicas, quota.admitted_workers(self.world)
+        return wanted if admitted is None else min(wanted, admitted)
 
     @cached_property
     def spares(self) -> dict[int, Pod]:
@@ -161,8 +182,11 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
         status = status.model_copy(update={"templateDigest": template_digest(job)})
     # A job without an attempt is new, or was begun by another operator.
     unbegun = status.attempt == 0 and not status.finished
-    begins = unbegun or (status.phase is Phase.SUSPENDED and not job.spec.suspend)
-    if begins and not job.spec.suspend:
+    begins = unbegun or status.phase is Phase.SUSPENDED
+    held = quota.is_held(job, world)
+    if not status.finished:
+        status = status.model_copy(update={"queue": quota.entered_queue(job, world)})
+    if begins and not job.spec.suspend and not held:
         status = status.model_copy(
             update={
                 "phase": Phase.PENDING,
@@ -172,7 +196,7 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
                 "message": "creating pods",
             }
         )
-    return Snapshot(job, world, now, progress.with_reading(status, world.logs, now), scale_rejected)
+    return Snapshot(job, world, now, progress.with_reading(status, world.logs, now), scale_rejected, held)
 
 
 def _within_limits(job: PaddleJob) -> tuple[PaddleJob, str]:

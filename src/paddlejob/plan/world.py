@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from paddlejob.api.types import Role
+from paddlejob.plan.workload import Queueing
 
 UNSCHEDULABLE = "Unschedulable"
 """The reason of a pod that fits on no node."""
@@ -63,6 +64,8 @@ class Pod:
     """An init container failed, so the training container never starts."""
     replacement: int = 0
     """How many pods of this replica were replaced before it in its attempt."""
+    service: str = ""
+    """The Service through which its host name is resolved; a pod of 0.1 has one of its own instead."""
     rank_published: bool = False
     """Its rank is in the environment of its attempt. Otherwise it is the index of the replica."""
 
@@ -167,6 +170,8 @@ class World:
     """The state of nodes, as far as it is known. Only those of pods that should be gone are looked at."""
     one_machine: bool = False
     """Whether there is only one node, which cannot be avoided."""
+    queueing: Queueing | None = None
+    """Kueue; None on this machine, where the queue of a job has no meaning."""
 
     def rejection_of(self, name: str) -> Rejection | None:
         return next((one for one in self.rejections if one.name == name), None)

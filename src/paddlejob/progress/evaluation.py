@@ -9,7 +9,8 @@ from paddlejob.progress.facts import Facts
 
 OF_EVALUATION = re.compile(
     r"""\[(?:eval|evaluate|val|valid|validation|test)\]
-    |(?<![\w/.-])(?:eval|evaluation|val|valid|validation|test(?:ing)?)\s{1,4}(?:step|iter|epoch|batch|samples)""",
+    |(?<![\w/.-])(?:eval|evaluation|val|valid|validation|test)\s{1,4}(?:step|iter|epoch|batch|samples)
+    |(?<![\w/.-])(?:evaluat|validat|test|predict)ing\s{1,4}(?:(?:at|after|on|for)\s{1,4})?(?:step|iter|epoch|batch|samples)""",
     re.VERBOSE,
 )
 BEGIN = re.compile(r"eval begin|predict begin|running (?:evaluation|prediction)|start evaluating")

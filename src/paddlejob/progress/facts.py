@@ -23,11 +23,15 @@ COUNT = re.compile(
     re.VERBOSE,
 )
 FRACTION = re.compile(rf"\[\s{{0,8}}+({DIGITS})\s{{0,4}}+/\s{{0,4}}+({DIGITS})\s{{0,4}}+\]")
-OTHER = re.compile(
-    r"(?<![a-z])(?:max|maximum|total|num|warmup|warm-up|decay|log|logging|save|every|per|best|val|valid|validation"
-    r"|eval|evaluation|test)[ _-]$"
+PLAIN_FRACTION = re.compile(
+    rf"epoch\s{{0,4}}+\[?{DIGITS}(?:/{DIGITS})?\]?\s?:\s{{1,4}}+({DIGITS})/({DIGITS})(?![\w./])"
 )
-"""In front of a name: a setting or an evaluation, not the step, epoch or loss of training."""
+"""`epoch 1: 20/500`, without brackets."""
+OTHER = re.compile(
+    r"(?:(?<![a-z])(?:max|maximum|total|num|warmup|warm-up|log|logging|save|every|per|best|val|valid|validation"
+    r"|eval|evaluation|test)|lr|decay|scheduler)[ _-]$"
+)
+"""In front of a name: a setting, a scheduler or an evaluation, not the step, epoch or loss of training."""
 OF_TRAINING = ("step", "iter", "iteration", "epoch")
 """Names whose values are counts."""
 SPEED = re.compile(
@@ -49,7 +53,7 @@ class Facts:
     counts: Mapping[str, Count] = field(default_factory=dict)
     """Positions by name: global_step, train_step, step, iter, epoch, pass, batch."""
     fractions: tuple[Count, ...] = ()
-    """[10/500], also where it belongs to one of the counts."""
+    """[10/500], also where it belongs to one of the counts, and `epoch 1: 10/500`."""
     values: Mapping[str, float] = field(default_factory=dict)
     """By lower-case name; the first of a name counts."""
     speed: float | None = None
@@ -71,7 +75,7 @@ def _named_numbers(text: str) -> Facts:
     for found in COUNT.finditer(text):
         if not _is_other(text, found):
             counts.setdefault(_normalized(found[1]), _count(found[2], found[3], found[4]))
-    brackets = FRACTION.findall(text) if "/" in text else []
+    brackets = FRACTION.findall(text) or PLAIN_FRACTION.findall(text) if "/" in text else []
     speed = SPEED.search(text) if "/s" in text else None
     fractions = tuple(Count(_float(value), _float(total)) for value, total in brackets)
     return Facts(counts, fractions, values, _float(speed[1]) if speed else None)

@@ -7,15 +7,19 @@ import math
 from paddlejob.api.progress_pattern import BadPattern, Pattern, compile_pattern
 from paddlejob.api.types import ProgressSpec
 from paddlejob.progress.bars import bar_in
-from paddlejob.progress.checkpoints import checkpoint_in
+from paddlejob.progress.checkpoints import checkpoint_in, cleans_up
 from paddlejob.progress.evaluation import Evaluation
 from paddlejob.progress.facts import Facts, facts_of
 from paddlejob.progress.numbers import number, whole
 from paddlejob.progress.position import Position, Positions
 from paddlejob.progress.sample import Sample
+from paddlejob.progress.settings import are_settings, is_part_of_dump
 from paddlejob.progress.text import visible
 
-WORDS = ("step", "epoch", "iter", "loss", "cost", "pass", "%|", "[", "checkpoint", "ckpt", "eval")
+WORDS = (
+    "step", "epoch", "iter", "loss", "cost", "pass", "%|", "[", "checkpoint", "ckpt", "eval", "predict",
+    "running training",
+)  # fmt: skip
 """A line without any of these is not looked at further, unless the job names metrics."""
 LOSS = ("loss", "train_loss", "train/loss", "avg_loss", "total_loss", "avgcost", "cost")
 LEARNING_RATE = ("learning_rate", "lr", "cur_lr", "train/lr", "train/learning_rate")
@@ -47,6 +51,8 @@ class Parser:
         lower = text.lower()
         if not any(word in lower for word in WORDS) and not any(name in lower for name in self._named):
             return None
+        if is_part_of_dump(lower) or cleans_up(lower):
+            return None
         return self._by_format(facts_of(text), lower)
 
     def _by_format(self, facts: Facts, text: str) -> Sample | None:
@@ -58,12 +64,10 @@ class Parser:
             return _sample(Position(), named, checkpoint_in(text))
         position = self._positions.of(text, facts, bar)
         common = _common_metrics(facts, text)
-        if (
-            position.step is None
-            and position.total_epochs is None
-            and not common.keys() & {"loss", "samples_per_second"}
-        ):
-            # A lone `epoch: 24` or `learning_rate: 0.1` is a setting, which frameworks print when they start.
+        trains = bool(common.keys() & {"loss", "samples_per_second"})
+        # A lone `epoch: 24` or `learning_rate: 0.1` is a setting, which frameworks print when they start.
+        lone = position.step is None and position.total_epochs is None
+        if not trains and (lone or are_settings(text, facts)):
             position, common = Position(total_steps=position.total_steps), {}
         return _sample(position, {**common, **named}, checkpoint_in(text))
 

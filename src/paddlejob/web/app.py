@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
-import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-import orjson
 from aiohttp import web
-from aiohttp.typedefs import Handler
 
 from paddlejob.errors import BadInput, PaddleJobError
 from paddlejob.web.access import AccessControl, add_headers, refuse
-from paddlejob.web.commands import execute
-from paddlejob.web.detail import Detail, detail_of
+from paddlejob.web.actions import execute
 from paddlejob.web.feed import HEARTBEAT, PAUSE, Feed
-from paddlejob.web.logs.lines import parse_query
-from paddlejob.web.source import Source
+from paddlejob.web.http import errors, log_query, number, read_body, reply
+from paddlejob.web.sources.source import Source
 from paddlejob.web.static_files import StaticFiles
 from paddlejob.web.stream import Streams
+from paddlejob.web.views.detail import Detail, detail_of
+from paddlejob.web.views.machine import MachineInfo
 
 BODY_LIMIT = 64 * 1024
 USAGE_PAUSE = 2.0
-COMPRESS_FROM = 1000
-log = logging.getLogger(__name__)
 
 
 class WebApp:
@@ -50,6 +45,7 @@ class WebApp:
                 web.get("/api/machine", self.machine),
                 web.get(job, self.job),
                 web.get(f"{job}/stream", self.job_stream),
+                web.get(f"{job}/plan", self.plan),
                 web.get(f"{job}/series", self.series),
                 web.get(f"{job}/logs", self.logs),
                 web.get(f"{job}/logs/stream", self.log_stream),
@@ -82,10 +78,10 @@ class WebApp:
         return reply(request, {"changes": changes, "readOnly": self.read_only})
 
     async def job_changes(self, request: web.Request) -> web.StreamResponse:
-        return await self.streams.send(request, self.feed.follow(_number(request, "since")))
+        return await self.streams.send(request, self.feed.follow(number(request, "since")))
 
     async def machine(self, request: web.Request) -> web.Response:
-        return reply(request, [await source.machine() for source in self.feed.sources.values()])
+        return reply(request, [await _machine(source) for source in self.feed.sources.values()])
 
     async def job(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
@@ -93,6 +89,13 @@ class WebApp:
 
     async def job_stream(self, request: web.Request) -> web.StreamResponse:
         return await self.streams.send(request, self._details(*self._job(request)))
+
+    async def plan(self, request: web.Request) -> web.Response:
+        source, namespace, name = self._job(request)
+        from paddlejob.web.views.plan import plan_of
+
+        view = await source.view(namespace, name)
+        return reply(request, await asyncio.to_thread(plan_of, source.name, view))
 
     async def series(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
@@ -104,16 +107,16 @@ class WebApp:
 
     async def log_stream(self, request: web.Request) -> web.StreamResponse:
         source, namespace, name = self._job(request)
-        return await self.streams.send(request, _with_heartbeat(source.follow(namespace, name, _query(request))))
+        return await self.streams.send(request, _with_heartbeat(source.follow(namespace, name, log_query(request))))
 
     async def log_search(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
         pattern = request.query.get("q", "")
-        return reply(request, await source.search(namespace, name, _query(request), pattern))
+        return reply(request, await source.search(namespace, name, log_query(request), pattern))
 
     async def log_download(self, request: web.Request) -> web.StreamResponse:
         source, namespace, name = self._job(request)
-        query = _query(request)
+        query = log_query(request)
         await source.view(namespace, name)
         file = "-".join(part for part in (name, query.replica, str(query.attempt or "")) if part)
         safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "_" for letter in file)
@@ -132,7 +135,7 @@ class WebApp:
         if self.read_only:
             return refuse(403, "The server runs with --read-only.")
         source, namespace, name = self._job(request)
-        body = await _body(request)
+        body = await read_body(request)
         message = await execute(await source.view(namespace, name), request.match_info["action"], body.get("workers"))
         return reply(request, {"message": message})
 
@@ -164,30 +167,13 @@ class WebApp:
             await asyncio.sleep(PAUSE)
 
 
-@web.middleware
-async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Errors that users can act on become their message; others are logged and say nothing of the inside."""
+async def _machine(source: Source) -> MachineInfo:
+    """One target that does not answer hides no other."""
     try:
-        return await handler(request)
+        return await source.machine()
     except PaddleJobError as error:
-        return refuse(404 if "not found" in str(error) else 400, str(error))
-    except web.HTTPException as error:
-        return refuse(error.status, error.reason)
-    except ConnectionError:
-        raise
-    except Exception:
-        log.exception("%s %s failed", request.method, request.path)
-        return refuse(500, "pdj web has failed here; its output has the details.")
-
-
-def reply(request: web.Request, content: Any) -> web.Response:
-    """JSON, compressed where it is worth it."""
-    body = orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
-    headers = {"Content-Type": "application/json; charset=utf-8"}
-    if len(body) >= COMPRESS_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
-        body = gzip.compress(body, compresslevel=4)
-        headers["Content-Encoding"] = "gzip"
-    return web.Response(body=body, headers=headers)
+        described = source.describe()
+        return MachineInfo(described.name, described.title, str(error))
 
 
 async def _with_heartbeat(batches: AsyncIterator[list[Any]]) -> AsyncIterator[list[Any] | None]:
@@ -200,25 +186,3 @@ async def _with_heartbeat(batches: AsyncIterator[list[Any]]) -> AsyncIterator[li
         elif time.monotonic() - said > HEARTBEAT:
             said = time.monotonic()
             yield None
-
-
-async def _body(request: web.Request) -> dict[str, Any]:
-    try:
-        body = orjson.loads(await request.read() or b"{}")
-    except ValueError:
-        raise BadInput("the body is not JSON") from None
-    workers = body.get("workers") if isinstance(body, dict) else None
-    if not isinstance(body, dict) or not (workers is None or (type(workers) is int and 0 <= workers <= 100_000)):
-        raise BadInput("send an object; workers is a number")
-    return body
-
-
-def _query(request: web.Request) -> Any:
-    return parse_query(request.query.get("replica", ""), request.query.get("attempt", ""))
-
-
-def _number(request: web.Request, name: str) -> int:
-    text = request.query.get(name, "0")
-    if not text.isdecimal() or len(text) > 15:
-        raise BadInput(f"{name}: is not a number")
-    return int(text)

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from paddlejob.web.rows import Row
-from paddlejob.web.source import Description, Source
+from paddlejob.web.sources.source import Description, Source
+from paddlejob.web.views.row import Row
 
 PAUSE = 0.4
 """A change is visible within this time and what reading takes; the promise is one second."""

@@ -16,7 +16,7 @@ from paddlejob.errors import NotPossible
 from paddlejob.web.access import AccessControl
 from paddlejob.web.app import WebApp
 from paddlejob.web.browser import opened
-from paddlejob.web.source import Source
+from paddlejob.web.sources.source import Source
 
 DEFAULT_PORT = 8700
 OPEN_FILES = 8192

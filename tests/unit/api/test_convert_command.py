@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.support.called_pdj import pdj
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "deploy" / "examples" / "batch-job"
-
-
-def pdj(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from paddlejob.cli.main import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, input=stdin)
 
 
 def test_the_job_goes_to_standard_output_and_the_notes_to_both():
@@ -55,7 +50,7 @@ def test_a_file_with_nothing_to_convert_is_rejected_and_the_error_says_what_can_
     text: str, expected: str, tmp_path: Path
 ):
     result = tmp_path / "job.yaml"
-    ran = pdj("convert", "-", "-o", str(result), stdin=text)
+    ran = pdj("convert", "-", "-o", str(result), input=text)
     assert ran.returncode == 2
     assert ran.stderr.startswith("pdj: standard input") or ran.stderr.startswith("pdj: -: ")
     assert expected in ran.stderr
@@ -103,7 +98,7 @@ def test_a_job_that_would_break_a_rule_is_rejected_with_the_rule_and_nothing_is_
     job = yaml.safe_load((EXAMPLES / "paddle-cluster-job.yaml").read_text())
     job["metadata"]["name"] = "n" * 63
     job["spec"]["template"]["spec"]["unknown"] = 1
-    ran = pdj("convert", "-", "-o", str(tmp_path / "job.yaml"), stdin=yaml.safe_dump(job))
+    ran = pdj("convert", "-", "-o", str(tmp_path / "job.yaml"), input=yaml.safe_dump(job))
     assert ran.returncode == 2
     assert "spec.worker.template.spec.unknown: unknown field" in ran.stderr
     assert not (tmp_path / "job.yaml").exists()

@@ -84,8 +84,20 @@ def test_options_change_a_job_of_a_file_and_leave_the_rest():
     assert container(changed)["env"] == [{"name": "KEPT", "value": "1"}, {"name": "LR", "value": "2"}]
     assert container(changed, "ps")["image"] == container(changed)["image"] == "new:2"
     assert container(changed)["volumeMounts"] == [{"name": "data", "mountPath": "/d"}]
-    assert changed["spec"]["schedulingPolicy"] == {"queue": "q"}
+    assert changed["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "q"}
     assert container(given)["image"] == IMAGE, "the job that was given is not touched"
+
+
+@pytest.mark.parametrize("given", [{"schedulingPolicy": {"minAvailable": 2}}, {"schedulerName": "volcano"}])
+def test_a_job_that_asks_for_volcano_waits_in_a_queue_of_volcano(given: dict[str, Any]):
+    made = job_of_program(python_file("train.py"), Overrides(image=IMAGE))
+    if "schedulerName" in given:
+        made["spec"]["worker"]["template"]["spec"] |= given
+    else:
+        made["spec"] |= given
+    changed = overridden(made, Overrides(queue="q"))
+    assert changed["spec"]["schedulingPolicy"]["queue"] == "q"
+    assert "labels" not in changed["metadata"]
 
 
 def test_no_gpus_removes_those_of_the_file_and_a_mounted_claim_is_not_mounted_twice():

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import pytest
 from paddlejob.local.options import RunOptions
 from paddlejob.local.state.store import Store
 from tests.support.builders import document
+from tests.support.called_pdj import pdj
 
 
 @pytest.fixture
@@ -33,8 +31,7 @@ def complete(store: Store, *typed: str) -> list[str]:
         "PADDLEJOB_STATE": str(store.root),
         "KUBECONFIG": str(store.root / "none"),
     }
-    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'pdj'; from paddlejob.cli.main import main; main()"]
-    done = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    done = pdj(**asked)
     assert done.stderr == ""
     return done.stdout.split()
 

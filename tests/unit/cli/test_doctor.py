@@ -13,6 +13,7 @@ import pytest
 
 from paddlejob.cli.doctor import machine as machine_checks
 from paddlejob.cli.doctor.check import Verdict
+from tests.support.called_pdj import pdj
 
 
 def doctor(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -81,7 +82,8 @@ def test_a_state_directory_that_is_not_writable_is_reported(tmp_path: Path, monk
 
 
 def test_without_a_kubeconfig_the_cluster_needs_changes(tmp_path: Path) -> None:
-    done = doctor("--cluster", KUBECONFIG=str(tmp_path / "none"), HOME=str(tmp_path), KUBERNETES_SERVICE_HOST="")
+    none = {"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": ""}
+    done = pdj("doctor", "--cluster", **none)
     assert done.returncode == 1
     assert "no such file" in done.stdout
     assert "Changes needed:" in done.stdout
@@ -106,6 +108,6 @@ def test_a_cluster_that_does_not_answer_is_reported_in_the_table(tmp_path: Path)
             }
         )
     )
-    done = doctor("--cluster", KUBECONFIG=str(config))
+    done = pdj("doctor", "--cluster", KUBECONFIG=str(config))
     assert done.returncode == 1
     assert f"is the API server http://127.0.0.1:{port} up and reachable?" in done.stdout

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 
 from paddlejob import contract
 from paddlejob.api.types import Role
-from paddlejob.cli.targets.first_worker_pod import read_first_worker
-from paddlejob.cli.targets.target import LogLine
+from paddlejob.client.targets.first_worker_pod import read_first_worker
+from paddlejob.client.targets.target import LogLine
 from paddlejob.errors import BadInput
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client

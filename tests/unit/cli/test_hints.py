@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from paddlejob.cli.install.install import Installation
-from paddlejob.cli.install.operators import Operator, unwatched_message
 from paddlejob.cli.output.tables import job_table
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.target import JobView, no_such_job
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.operators import Operator, unwatched_message
+from paddlejob.client.targets.target import JobView, no_such_job
 from paddlejob.local.state.store import Store
 from paddlejob.operator.manifests import IMAGE
+from tests.support import called_pdj
 from tests.support.builders import job
 from tests.support.pdj import Pdj
 
@@ -41,8 +40,8 @@ def test_the_commands_for_a_job_in_another_namespace_work_as_printed(pdj: Pdj) -
     assert [command[0] for command in printed] == ["get", "logs", "delete"]
     assert all(command[-2:] == ["-n", "team"] for command in printed)
     get, _, delete = printed
-    assert pdj(*get).returncode == 0
-    assert pdj(*delete).returncode == 0
+    assert pdj.here(*get).returncode == 0
+    assert pdj.here(*delete).returncode == 0
 
 
 def test_an_interrupted_job_is_resumed_by_the_command_that_is_shown(pdj: Pdj) -> None:
@@ -53,7 +52,7 @@ def test_an_interrupted_job_is_resumed_by_the_command_that_is_shown(pdj: Pdj) ->
         time.sleep(0.05)
     running.terminate()
     running.wait()
-    shown = pdj("why", "job", "-n", "team").stdout
+    shown = pdj.here("why", "job", "-n", "team").stdout
     resume = commands(shown)[-1]
     assert resume == ["resume", "job", "-n", "team"]
     assert pdj(*resume).returncode == 0, shown
@@ -63,8 +62,8 @@ def test_the_summary_of_a_run_names_commands_with_the_namespace(pdj: Pdj) -> Non
     failed = pdj("run", "-n", "team", pdj.write(command=["false"], backoffLimit=0))
     (why,) = commands(failed.stdout)
     assert why == ["why", "job", "-n", "team"]
-    assert pdj(*why).returncode == 0
-    missing = pdj("logs", "job", "-n", "team", "--role", "ps").stderr
+    assert pdj.here(*why).returncode == 0
+    missing = pdj.here("logs", "job", "-n", "team", "--role", "ps").stderr
     assert commands(missing) == [["get", "job", "-n", "team"]]
 
 
@@ -125,6 +124,6 @@ def test_a_second_installation_keeps_an_image_of_ones_own(installed: str, wanted
 
 @pytest.mark.parametrize("name", ["frobnicate", "lst"])
 def test_an_unknown_command_is_one_message_like_all_others(name: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "paddlejob", name], capture_output=True, text=True, check=False)
+    done = called_pdj.pdj(name)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert done.stderr.startswith(f"pdj: unknown command {name}; ")

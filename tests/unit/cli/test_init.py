@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from paddlejob.api.documents import documents
 from paddlejob.api.validate import parse
 from paddlejob.cli.verbs.init import STARTERS, starter_file
 from paddlejob.errors import InvalidJob
+from tests.support.called_pdj import Called, pdj
 
 
 @pytest.mark.parametrize(
@@ -47,9 +46,8 @@ def test_an_invalid_name_is_rejected():
 
 
 def test_the_file_is_written_once(tmp_path: Path):
-    def init(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "paddlejob", "init", "single", "-o", "job.yaml", "--name", "mine", *more]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    def init(*more: str) -> Called:
+        return pdj("init", "single", "-o", "job.yaml", "--name", "mine", *more, folder=tmp_path)
 
     assert init().returncode == 0
     assert "name: mine" in (tmp_path / "job.yaml").read_text()

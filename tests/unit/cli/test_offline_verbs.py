@@ -15,15 +15,15 @@ import yaml
 from paddlejob.cli.main import VERBS, load_verb
 from paddlejob.cli.verbs.init import starter_file
 from paddlejob.errors import BadInput
+from tests.support.called_pdj import pdj
 
 ROOT = Path(__file__).parent.parent.parent.parent
 EXAMPLE = "deploy/examples/wide_and_deep_volcano.yaml"
 
 
-def pdj(*arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "paddlejob", *arguments], cwd=ROOT, input=input, capture_output=True, text=True
-    )
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
 
 
 def test_valid_files_are_reported_with_their_jobs():

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from paddlejob.cli.files import objects_in
-from paddlejob.cli.program import Given
-from paddlejob.cli.run.prepare import prepare
 from paddlejob.cli.verbs.validate import _check
+from paddlejob.client.files import objects_in
+from paddlejob.client.given import Given
+from paddlejob.client.prepare import prepare
 from paddlejob.errors import InvalidJob, NotPossible
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions

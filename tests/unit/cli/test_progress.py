@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import pytest
 from rich.console import Console
 
 from paddlejob.api.types import Progress
-from paddlejob.cli.output.explain import as_data, explain
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
 from paddlejob.cli.output.tables import job_page, job_table
 from paddlejob.cli.run.live import render
 from paddlejob.cli.run.plain import PlainScreen
-from paddlejob.cli.run.watch import _summarize
-from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from paddlejob.cli.run.summary import summarize
+from paddlejob.client.describe.explain import as_data, explain
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.progress import progress_line
+from paddlejob.client.targets.target import EventView, JobView, LastOutput, PodView
+from paddlejob.client.watch.machine import MachineObserver
+from paddlejob.local.state.store import Store
 from paddlejob.plan import times
 from tests.support.builders import job
 
@@ -115,11 +118,12 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def drawn(shown: JobView) -> str:
+def drawn(shown: JobView, height: int = 10) -> str:
     console = Console(width=120, record=True, quiet=True)
     with console.capture() as captured:
         console.quiet = False
-        console.print(render(shown))
+        seen = MachineObserver(Store(Path("/nonexistent"))).observe(shown, height)
+        console.print(render(shown, seen, height))
     return captured.get()
 
 
@@ -152,13 +156,38 @@ def test_lines_for_pipes_show_progress_once_for_every_step(log: Path, capsys: py
     ]
 
 
+def test_lines_for_pipes_tell_of_a_restart_that_was_over_before_its_phase_was_seen(capsys: pytest.CaptureFixture[str]):
+    failed = "mnist-worker-1 failed with exit status 1; restart 1 now"
+    event = EventView("", "ProgramFailed", f"{failed}\nits last lines", warning=True)
+    screen = PlainScreen()
+    for events in ([], [event], [event]):
+        screen.show([replace(view(), events=events)])
+    assert [line.split(": ", 1)[1] for line in capsys.readouterr().out.splitlines()] == [
+        "Running: all pods are running",
+        f"ProgramFailed: {failed}",
+    ]
+
+
+def test_an_event_that_the_status_tells_too_is_printed_once(capsys: pytest.CaptureFixture[str]):
+    failed = "mnist-worker-1 failed with exit status 1; restart 2 in 2 s"
+    event = EventView("", "ProgramFailed", failed, warning=True)
+    seen = view("Restarting")
+    status = seen.job.status.model_copy(update={"message": failed})
+    restarting = replace(seen, job=seen.job.model_copy(update={"status": status}))
+    screen = PlainScreen()
+    screen.show([restarting])
+    screen.show([replace(restarting, events=[event])])
+    screen.show([replace(view(), events=[event])])
+    assert capsys.readouterr().out.count(failed) == 1
+
+
 def test_the_summary_of_a_run_shows_progress_instead_of_what_the_framework_prints(
     log: Path, capsys: pytest.CaptureFixture[str]
 ):
     pods = [PodView("mnist-worker-0", "worker", 0, "Succeeded", log=str(log))]
     with log.open("a") as file:
         file.write("step 60/60 loss=0.25\n")
-    assert _summarize(view("Completed", pods=pods, step=60, totalSteps=60, metrics=METRICS)) == ""
+    assert summarize(view("Completed", pods=pods, step=60, totalSteps=60, metrics=METRICS)) == ""
     first, *lines = capsys.readouterr().out.splitlines()
     assert first.startswith("mnist completed in ")
     assert lines == [
@@ -168,7 +197,7 @@ def test_the_summary_of_a_run_shows_progress_instead_of_what_the_framework_print
 
 
 def test_the_summary_of_a_run_that_failed_shows_how_far_it_came(capsys: pytest.CaptureFixture[str]):
-    assert _summarize(view("Failed", epoch=3, totalEpochs=10)).startswith("mnist failed: ")
+    assert summarize(view("Failed", epoch=3, totalEpochs=10)).startswith("mnist failed: ")
     assert " at epoch 3/10; for details run `pdj why mnist`" in capsys.readouterr().out
 
 

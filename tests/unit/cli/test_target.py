@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.remembered import Remembered, read_remembered, remember, target_file
-from paddlejob.cli.targets.target import choose_target
+from paddlejob.cli.main import app
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.remembered import Remembered, read_remembered, remember, target_file
+from paddlejob.client.targets.target import choose_target
 from paddlejob.errors import BadInput
+from paddlejob.local.options import RunOptions
+from paddlejob.local.state.store import Store
+from tests.support.builders import NOON, document
 
 KUBECONFIG = """
 apiVersion: v1
@@ -66,3 +71,29 @@ def test_a_damaged_file_is_one_message(text: str):
         read_remembered()
     remember(Remembered())
     assert read_remembered() == Remembered()
+
+
+def listed(*options: str) -> tuple[str, str]:
+    done = CliRunner().invoke(app, ["list", *options])
+    assert done.exit_code == 0, done.output
+    return done.stdout, done.stderr
+
+
+def test_a_list_shows_its_target_and_only_the_remembered_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PADDLEJOB_STATE", str(tmp_path / "state"))
+    for namespace in ("default", "team"):
+        made = document(f"of-{namespace}")
+        made["metadata"]["namespace"] = namespace
+        Store().begin(made, RunOptions(), NOON)[1].release()
+    shown, target = listed()
+    assert "of-default" in shown and "of-team" in shown
+    assert target == "target: this machine, all namespaces; change it with `pdj target`\n"
+    remember(Remembered(namespace="team"))
+    shown, target = listed()
+    assert "of-team" in shown and "of-default" not in shown
+    assert "target: this machine, namespace team;" in target
+    assert "of-default" in listed("-A")[0]
+    assert "of-default" in listed("-n", "default")[0]
+    assert listed("-o", "json")[1] == ""
+    assert "of-team" in listed("--history")[0] and "of-default" not in listed("--history")[0]
+    assert "target: this machine" in listed("--history")[1]

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.output.explain import explain
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.logs import last_output
-from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from paddlejob.client.describe.explain import explain
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.logs import last_output
+from paddlejob.client.targets.target import JobView, LastOutput, PodView
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from tests.support.builders import job
@@ -63,7 +63,7 @@ def test_the_output_of_a_worker_that_is_replaced_alone_follows_the_state_of_the_
 def test_the_output_of_the_program_is_printed_once(pdj: Pdj) -> None:
     program = f"import sys; print('{OUTPUT}', file=sys.stderr); sys.exit(3)"
     pdj("run", pdj.write(command=["python", "-c", program], backoffLimit=0))
-    output = pdj("why", "job").stdout
+    output = pdj.here("why", "job").stdout
     assert output.count(OUTPUT) == 1, output
     assert "Last lines of worker-0" in output
     assert "Last output: " in output
@@ -77,7 +77,7 @@ def test_programs_can_read_the_explanation(pdj: Pdj) -> None:
         "team",
         pdj.write(command=["bash", "-c", "echo No module named \\'pandas\\'; exit 3"], backoffLimit=0),
     )
-    explained = json.loads(pdj("why", "job", "-n", "team", "-o", "json").stdout)
+    explained = json.loads(pdj.here("why", "job", "-n", "team", "-o", "json").stdout)
     assert (explained["name"], explained["namespace"], explained["phase"]) == ("job", "team", "Failed")
     assert explained["log"] == ["No module named 'pandas'"]
     assert explained["lastOutput"]["replica"] == "worker-0"
@@ -154,3 +154,26 @@ def _labels(index: int) -> dict[str, str]:
     from paddlejob import contract
 
     return {contract.LABEL_ROLE: "worker", contract.LABEL_INDEX: str(index)}
+
+
+def quota(status: str) -> dict[str, Any]:
+    return {"conditions": [{"type": "QuotaReserved", "status": status}], "queue": "research"}
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Suspended"])
+def test_a_job_that_waits_for_quota_names_its_queue(phase: str) -> None:
+    message = "waiting for quota in queue research: insufficient unused quota for cpu"
+    text = str(explain(view(phase, reason="WaitingForQuota", message=message, **quota("False"))))
+    assert "insufficient unused quota for cpu" in text
+    assert text.splitlines()[-1].startswith("Next: wait until its queue has quota; `kubectl get localqueue research`")
+
+
+def test_a_job_that_waits_in_vain_names_the_remedy_instead() -> None:
+    message = "queue research cannot admit the job; correct the queue or its name: LocalQueue research doesn't exist"
+    text = str(explain(view("Pending", reason="Inadmissible", message=message, **quota("False"))))
+    assert text.splitlines()[-1].startswith("Next: do what is described above")
+
+
+def test_a_job_that_has_quota_is_explained_as_any_other() -> None:
+    text = str(explain(view("Running", reason="Running", message="all pods are running", **quota("True"))))
+    assert text.splitlines()[-1] == "Next: follow its output with `pdj logs -f mnist --cluster -n team`."

@@ -7,13 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlejob.data import Manifest, split
 from paddlejob.data.partition import shuffle
 from paddlejob.data.partition.cuts import even_ranges, even_spans
 from paddlejob.data.partition.lines import count_newlines
+from tests.support.examples import examples
 
 # Lines with CRs, empty lines, and now and then no newline at the end.
 contents = st.lists(st.text("ab\r", max_size=6).map(str.encode), max_size=40).map(b"\n".join)
@@ -46,7 +47,7 @@ def test_spans_deal_out_every_item_of_every_file_once_and_in_order(counts: list[
     assert max(sizes := [sum(s.last - s.first for s in part) for part in dealt]) - min(sizes) <= 1
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(contents, min_size=1, max_size=3), st.integers(1, 7))
 def test_lines_keep_their_order_and_parts_are_even_within_one(files: list[bytes], parts: int) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -61,7 +62,7 @@ def test_lines_keep_their_order_and_parts_are_even_within_one(files: list[bytes]
         assert max(counts) - min(counts) <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.binary(max_size=300), st.integers(1, 7))
 def test_byte_ranges_put_together_are_the_source(content: bytes, parts: int) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -72,7 +73,7 @@ def test_byte_ranges_put_together_are_the_source(content: bytes, parts: int) -> 
         assert max(sizes := [part.bytes for part in made.parts]) - min(sizes) <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(contents, st.integers(1, 7), st.integers(0, 3), st.integers(1, 60))
 def test_shuffling_loses_and_doubles_nothing_whatever_the_bucket_size(
     content: bytes, parts: int, seed: int, bucket: int

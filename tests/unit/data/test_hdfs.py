@@ -20,7 +20,7 @@ from testbed.addons.hdfs import Hdfs, missing
 
 pytestmark = [pytest.mark.full, pytest.mark.skipif(bool(missing()), reason=missing())]
 
-LINES = b"".join(b"line %d\r\n" % number for number in range(1_000_000))
+LINES = b"".join(map(b"line %d\r\n".__mod__, range(1_000_000)))
 PARTS = 6
 
 

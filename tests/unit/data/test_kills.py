@@ -96,20 +96,31 @@ def test_ctrl_c_leaves_only_what_the_next_run_takes_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_memory_does_not_grow_with_the_input(tmp_path: Path, shuffle: bool) -> None:
-    peaks = []
-    for mib in (64, 256):
-        source = make_lines(tmp_path / f"{mib}.txt", mib)
-        peaks.append(peak_memory(f"split({str(source)!r}, {str(tmp_path / str(mib))!r}, 4, shuffle={shuffle})"))
-    assert peaks[1] < peaks[0] * 1.15 + 8 * MIB, peaks
-    assert peaks[1] < 200 * MIB
+def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
+    small, large = (peak_memory(tmp_path, mib) for mib in (8, 96))
+    assert large < small * 1.15 + 8 * MIB
 
 
-def peak_memory(call: str) -> int:
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("buffer", "sizes"), [(8, (12, 60)), pytest.param(64, (64, 256), marks=pytest.mark.full)], ids=["smaller", "real"]
+)
+def test_memory_of_a_shuffle_is_bounded_by_its_buffer(tmp_path: Path, buffer: int, sizes: tuple[int, int]) -> None:
+    small, large = (peak_memory(tmp_path, mib, buffer) for mib in sizes)
+    assert large < small * 1.15 + 8 * MIB
+    assert large < 200 * MIB
+
+
+def peak_memory(folder: Path, mib: int, buffer: int = 0) -> int:
     """The peak of a process of its own, as it reads it itself: getrusage would count its parent's before exec."""
-    tell = 'print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])'
-    code = f"from paddlejob.data import split\n{call}\n{tell}"
+    source = make_lines(folder / f"{mib}.txt", mib)
+    code = f"""
+from paddlejob.data import split
+from paddlejob.data.partition import shuffle
+shuffle.BUFFER, shuffle.BUCKET_BYTES = {buffer * MIB}, {buffer * MIB // 4}
+split({str(source)!r}, {str(folder / str(mib))!r}, 4, shuffle={buffer > 0})
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+"""
     ran = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     return int(ran.stdout) * 1024
 

@@ -19,7 +19,7 @@ from paddlejob.data.stores import lock as store_lock
 from paddlejob.data.stores.lock import exclusive
 from paddlejob.errors import BadInput, NotPossible
 
-LINES = b"".join(b"line %d\n" % number for number in range(300_000))
+LINES = b"".join(map(b"line %d\n".__mod__, range(300_000)))
 
 
 @pytest.fixture

@@ -85,6 +85,22 @@ async def running(serve: Serve, script: Script, **options: Any) -> AsyncIterator
             await asyncio.wait([task])
 
 
+async def test_an_optional_resource_is_used_in_the_version_that_is_served(serve: Serve) -> None:
+    script = Script([404, (5, [pod("a", 3)])], [[None]])
+    async with running(serve, script, optional=True, versions=("v1", "v0")) as informer:
+        await until(informer.synced.is_set)
+        assert (informer.resource.version, informer.absent, len(informer)) == ("v0", False, 1)
+
+
+async def test_a_resource_that_is_served_in_no_version_is_absent_until_it_is_installed(serve: Serve) -> None:
+    script = Script([404, 404, 404, (5, [pod("a", 3)])], [[None]])
+    async with running(serve, script, optional=True, versions=("v1", "v0")) as informer:
+        await until(informer.synced.is_set)
+        assert informer.absent
+        await until(lambda: not informer.absent)
+        assert script.listed == 4
+
+
 async def test_a_watch_that_ends_is_continued_from_the_last_version_seen(serve: Serve) -> None:
     bookmark = ("BOOKMARK", {"metadata": {"resourceVersion": "8"}})
     script = Script([(5, [pod("a", 3)])], [[("MODIFIED", pod("a", 6)), bookmark], [None]])

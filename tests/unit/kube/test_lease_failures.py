@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from paddlejob.kube.client import Client
+from paddlejob.kube.leader_election import LeaderElector
 
 from .conftest import Serve
 from .test_lease import Clock, LeaseServer, elector, until
@@ -75,3 +76,15 @@ async def test_an_elector_that_never_led_has_nothing_to_lose(serve: Serve):
         async with asyncio.timeout(30):
             await elector(client, Clock()).lost()
             await elector(client, Clock()).__aexit__(None, None, None)
+
+
+async def test_a_server_that_does_not_answer_is_the_reason_in_the_log(serve: Serve, caplog: pytest.LogCaptureFixture):
+    async def never(request: web.Request) -> web.Response:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    async with Client(await serve(never)) as client:
+        mine = LeaderElector(client, "ml", "op", "me", renew_deadline=0.1, retry_period=0.01)
+        waiting = asyncio.create_task(mine.__aenter__())
+        await until(lambda: "failed to acquire or renew the lease: no answer in time" in caplog.text)
+        waiting.cancel()

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.cli.run.prepare import Prepared
-from paddlejob.cli.targets.local import LocalTarget
-from paddlejob.cli.targets.target import LogChoice
 from paddlejob.cli.verbs.run import _restart_notes
+from paddlejob.client.prepare import Prepared
+from paddlejob.client.targets.local import LocalTarget
+from paddlejob.client.targets.target import LogChoice
 from paddlejob.errors import NotPossible
 from paddlejob.local.machine.allocation import Allocation
 from paddlejob.local.machine.reservations import Reservations

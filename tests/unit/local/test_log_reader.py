@@ -76,6 +76,15 @@ async def test_a_progress_bar_without_an_end_of_line_is_read(watched: Watched):
     assert reading.step == 2
 
 
+async def test_the_newest_state_of_a_progress_bar_is_read_before_it_is_drawn_again(watched: Watched):
+    await watched.begin()
+    for step in (1, 2, 3):
+        watched.write(f"\rEpoch 1/2:  {step}0%|#  | {step}/10 [00:10<00:17, 3.6it/s, loss={step}.5]")
+        reading = watched.reader.read()
+        assert reading is not None
+        assert (reading.step, reading.metrics["loss"]) == (step, step + 0.5)
+
+
 async def test_of_a_flood_of_output_only_the_end_is_read(watched: Watched):
     await watched.begin()
     watched.write("step: 1/9 loss: 1\n" + "x" * 3 * MOST_AT_ONCE + "\nstep: 7/9 loss: 0.1\n")

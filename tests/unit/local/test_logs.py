@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.targets.target import LogChoice
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.targets.target import LogChoice
 from paddlejob.errors import BadInput
 from paddlejob.local.options import RunOptions
+from paddlejob.local.state.log_times import LogTimes
 from paddlejob.local.state.logs import follow_logs, log_tail
 from paddlejob.local.state.store import JobFolder, Store
 from tests.support.builders import NOON, document
@@ -103,3 +106,48 @@ def test_the_environment_that_the_launcher_prints_stays_in_the_log(tmp_path: Pat
     log.write_text("Container failed\nenv {'SECRET_TOKEN': 'hunter2', 'HOME': '/'}\nthe end\n")
     assert log_tail(log) == "Container failed\nenv {...}\nthe end"
     assert last_lines(log, 2) == ["env {...}", "the end"]
+
+
+def test_the_last_matching_lines_are_found_however_far_back(folder: JobFolder):
+    lines = [f"{number} {'loss' if number % 1000 == 0 else 'noise'}" for number in range(5000)]
+    folder.log(2, "a-b-ps-0").write_text("\n".join(lines) + "\nloss at the end")
+    matching = re.compile(b"loss")
+    assert read(folder, role="ps", tail=2, pattern=matching) == "4000 loss\nloss at the end\n"
+    assert read(folder, role="ps", tail=0, pattern=matching) == ""
+    assert read(folder, role="ps", pattern=matching).count("loss") == 6
+
+
+def test_a_pattern_is_not_searched_in_the_name_of_the_replica(folder: JobFolder):
+    folder.log(2, "a-b-worker-0").write_text("mine\n")
+    assert read(folder, role="worker", pattern=re.compile(b"-1 2 last|mine")) == (
+        "[worker-0] mine\n[worker-1] a-b-worker-1 2 last\n"
+    )
+
+
+def test_output_is_shown_since_a_moment(folder: JobFolder):
+    log, times = folder.log(2, "a-b-ps-0"), LogTimes()
+    written = ""
+    for moment, text in ((1000, "old\n"), (1005, "between two records\n"), (1020, "half"), (1040, " a line\nnew\n")):
+        written += text
+        log.write_text(written)
+        times.record(folder, float(moment))
+    os.utime(log, (1040, 1040))
+    assert read(folder, role="ps", since=900.0) == written
+    assert read(folder, role="ps", since=1001.0) == "between two records\nhalf a line\nnew\n"
+    assert read(folder, role="ps", since=1030.0) == "half a line\nnew\n"
+    assert read(folder, role="ps", since=1050.0) == ""
+    assert read(folder, role="ps", since=900.0, tail=1) == "new\n"
+
+
+def test_a_log_without_recorded_times_is_shown_if_it_was_written_since(folder: JobFolder):
+    log = folder.log(2, "a-b-ps-0")
+    os.utime(log, (1000, 1000))
+    assert read(folder, role="ps", since=900.0) == log.read_text()
+    assert read(folder, role="ps", since=1100.0) == ""
+
+
+def test_a_log_that_does_not_grow_gets_no_more_records(folder: JobFolder):
+    times = LogTimes()
+    for moment in range(0, 1000, 5):
+        times.record(folder, float(moment))
+    assert folder.log(2, "a-b-ps-0").with_suffix(".log.times").read_text().count("\n") == 1

@@ -143,3 +143,13 @@ def test_records_that_could_not_be_written_are_written_later(objects: JobObjects
         objects.write_records()
     objects.write_records()
     assert len(objects.folder.pods()) == 1
+
+
+def test_the_logs_of_the_last_ten_attempts_are_kept(objects: JobObjects):
+    for attempt in range(1, 13):
+        objects.publish(attempt, f"env-{attempt}", {})
+        log = objects.folder.log(attempt, "mnist-worker-0")
+        log.parent.mkdir(parents=True)
+        log.write_text(f"attempt {attempt}\n")
+    kept = [attempt for attempt in range(1, 13) if objects.folder.log(attempt, "mnist-worker-0").exists()]
+    assert kept == list(range(3, 13))

@@ -38,6 +38,12 @@ def started(stage: OnePod, name: str = "paddle", **environment: str) -> Spec:
     return stage.supervisor.started[name]
 
 
+def with_service(stage: OnePod) -> None:
+    """Give the job the Service that makes the host names of its pods resolvable."""
+    stage.objects.services.add("mnist-peers")
+    stage.pod.change(service="mnist-peers")
+
+
 def targets(spec: Spec) -> dict[str, str]:
     return {mount["target"]: mount["source"] for mount in spec["mounts"]}
 
@@ -101,9 +107,9 @@ def test_a_host_name_of_the_template_is_that_of_the_container_and_resolves(make:
 
 def test_pods_of_a_job_with_services_resolve_each_other_by_name(make: Make):
     stage = make()
-    stage.objects.services.add("mnist-worker-0")
+    with_service(stage)
     hosts = Path(targets(started(stage))["/etc/hosts"]).read_text().splitlines()
-    assert "127.64.0.1 mnist-worker-0.default.svc mnist-worker-0" in hosts
+    assert "127.64.0.1 mnist-worker-0.mnist-peers.default.svc mnist-worker-0" in hosts
     assert any("localhost" in line for line in hosts), "the entries of this machine are kept"
 
 
@@ -112,10 +118,10 @@ def test_without_services_or_a_host_name_the_hosts_file_of_the_machine_is_used(m
 
 
 def test_where_nothing_can_be_mounted_names_become_addresses(make: Make):
-    command = ["train", "--master=mnist-worker-0.default.svc:6379"]
+    command = ["train", "--master=mnist-worker-0.mnist-peers.default.svc:6379"]
     stage = make(isolated=False, containers=[container(command=command)], hostname="trainer")
-    stage.objects.services.add("mnist-worker-0")
-    spec = started(stage, MASTER="mnist-worker-0.default.svc")
+    with_service(stage)
+    spec = started(stage, MASTER="mnist-worker-0.mnist-peers.default.svc")
     assert spec["argv"][1] == "--master=127.64.0.1:6379"
     assert spec["env"]["MASTER"] == "127.64.0.1"
     assert spec["mounts"] == []
@@ -123,8 +129,9 @@ def test_where_nothing_can_be_mounted_names_become_addresses(make: Make):
 
 def test_where_mounts_are_possible_names_stay_names(make: Make):
     stage = make()
-    stage.objects.services.add("mnist-worker-0")
-    assert started(stage, MASTER="mnist-worker-0.default.svc")["env"]["MASTER"] == "mnist-worker-0.default.svc"
+    with_service(stage)
+    name = "mnist-worker-0.mnist-peers.default.svc"
+    assert started(stage, MASTER=name)["env"]["MASTER"] == name
 
 
 def test_a_longer_name_is_not_taken_for_a_shorter_one_at_its_beginning():

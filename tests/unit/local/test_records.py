@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from paddlejob.cli.targets.local import LocalTarget
+from paddlejob.client.targets.local import LocalTarget
 from paddlejob.local.options import RunOptions
 from paddlejob.local.state.files import read_json
 from paddlejob.local.state.records import PodRecord

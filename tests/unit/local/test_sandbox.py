@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +258,8 @@ async def test_no_container_outlives_a_supervisor_that_is_killed(box: Box):
     supervisor = box.processes._process
     assert supervisor is not None
     for one in (*descendants(supervisor.pid)[:1], supervisor.pid) if box.processes.isolated else (supervisor.pid,):
-        os.kill(one, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
     await asyncio.wait_for(box.lost.wait(), 30)
     await until(lambda: not any(is_alive(one) for one in (pid, *below)))
     box.lost.clear()

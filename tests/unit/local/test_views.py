@@ -10,13 +10,15 @@ import pytest
 from rich.console import Console
 
 from paddlejob.api.types import PaddleJob
-from paddlejob.cli.options import Output
-from paddlejob.cli.output.explain import explain
-from paddlejob.cli.output.formats import as_list, machine_readable
-from paddlejob.cli.output.humanize import duration
+from paddlejob.cli.options import Output, machine_readable
 from paddlejob.cli.output.tables import job_page, job_table
 from paddlejob.cli.run.live import render
-from paddlejob.cli.targets.target import EventView, JobView, PodView
+from paddlejob.client.describe.explain import explain
+from paddlejob.client.describe.formats import as_list
+from paddlejob.client.describe.humanize import duration
+from paddlejob.client.targets.target import EventView, JobView, PodView
+from paddlejob.client.watch.machine import MachineObserver
+from paddlejob.local.state.store import Store
 from tests.support.builders import document
 
 
@@ -64,6 +66,9 @@ def test_a_page_shows_the_actual_and_the_wanted_size_of_an_elastic_job():
     page = job_page(JobView(PaddleJob.model_validate(made), made, "Running", "", [], []))
     assert "workers: 3 of 4 wanted (requests 2, limits 8)" in page
     assert "workers:" not in job_page(view("Running"))
+    made["status"] = {"phase": "Suspended", "worker": {"replicas": 4, "ready": "0/4"}}
+    page = job_page(JobView(PaddleJob.model_validate(made), made, "Suspended", "", [], []))
+    assert "workers: 0 of 4 wanted (requests 2, limits 8)" in page
 
 
 def test_json_and_yaml_hold_the_whole_object():
@@ -97,7 +102,8 @@ def test_the_live_view_shows_phase_replicas_and_the_last_lines(tmp_path: Path):
     log.write_text("epoch 1 loss=0.5\n")
     pods = [PodView(f"mnist-worker-{n}", "worker", n, "Running", log=str(log)) for n in range(40)]
     console = Console(record=True, width=100, file=(tmp_path / "screen").open("w"))
-    console.print(render(view("Running", pods, message="all pods train", restarts=2)))
+    shown = view("Running", pods, message="all pods train", restarts=2)
+    console.print(render(shown, MachineObserver(Store(tmp_path)).observe(shown, 30), height=30))
     screen = console.export_text()
     assert "Running" in screen
     assert "2 restarts" in screen
@@ -134,5 +140,5 @@ def test_the_page_of_a_job_says_which_failures_count_and_which_nodes_are_avoided
             avoidedNodes=["node-7", "node-9"],
         )
     )
-    assert "restarts 12 (1 of 3 without progress)" in page
+    assert "restarts 12 (1 of 3 since step 4000)" in page
     assert "Avoids node-7, node-9" in page

@@ -232,6 +232,18 @@ def test_a_pod_of_ours_that_lost_a_label_belongs_to_no_attempt(label: str):
     assert transform.pod(made).value is None, "not ours to delete"
 
 
+@pytest.mark.parametrize(("label", "value"), [("role", "heter"), ("index", "0"), ("job", "another")])
+def test_a_pod_of_ours_with_the_labels_of_another_replica_belongs_to_no_attempt(label: str, value: str):
+    """It would hide the other one; and changes of it must reach the job that owns it, not the one of its label."""
+    made = pod_manifest(job(), Role.WORKER, 1, 2, "build")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}
+    made["metadata"]["labels"][f"batch.paddlepaddle.org/{label}"] = value
+    owned = transform.pod({**made, "status": {"phase": "Running"}})
+    assert owned.job == "mnist"
+    assert owned.value is not None
+    assert (owned.value.role, owned.value.index, owned.value.attempt) == (Role.WORKER, 1, 0)
+
+
 def test_a_pod_with_our_job_label_but_no_role_is_ignored():
     stray = {"metadata": {"name": "x", "namespace": "d", "uid": "u", "labels": {"batch.paddlepaddle.org/job": "mnist"}}}
     assert transform.pod(stray).value is None

@@ -157,6 +157,29 @@ async def test_without_the_permission_it_is_said_once_and_nothing_is_concluded(
     assert sum("not permitted to read the logs" in one.message for one in caplog.records) == 1
 
 
+async def test_a_permission_that_was_missing_for_a_moment_costs_seconds_not_minutes(serve: Serve):
+    """An API server that has just started denies everything until it knows its roles."""
+    clock, objects = [1000.0], stored()
+    # The reader does not begin with it by itself.
+    objects[0][1]["status"] = RUNNING | {"phase": "Suspended"}
+    async with staged(serve, *objects, monotonic=lambda: clock[0]) as stage:
+        stage.api.refuse = lambda name: status_of(403, "Forbidden")
+        known = stage.informers.jobs.get(*KEY)
+        assert isinstance(known, StoredJob)
+        stage.reader._logs[KEY] = JobLog(known, stage.reader._source)
+        pauses = []
+        for _ in range(7):
+            pauses.append(await stage.reader._read(KEY, known))
+            clock[0] += pauses[-1]
+        assert pauses == [10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
+        stage.api.refuse = lambda name: None
+        stage.api.write("mnist-worker-0", "step: 7/100 loss: 0.5")
+        await stage.reader._read(KEY, known)
+        assert stage.reader.readings["uid-of-mnist"].step == 7
+        stage.api.refuse = lambda name: status_of(403, "Forbidden")
+        assert await stage.reader._read(KEY, known) == 10.0, "a new denial begins anew"
+
+
 async def test_a_node_that_does_not_answer_says_nothing_about_its_worker(serve: Serve):
     async with staged(serve, *stored()) as stage:
         stage.api.refuse = lambda name: status_of(500, "InternalError")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paddlejob.api.types import Phase, Progress, Role
+from paddlejob.api.types import PaddleJob, Phase, Progress, Role, Status
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import Create, Delete, Kind, PodPhase, times
 from tests.support.builders import job
@@ -443,6 +443,46 @@ async def test_a_job_that_an_older_version_started_keeps_training_and_can_grow()
     await model.settle()
     assert (model.status.phase, model.status.attempt, model.status.worker.ready) == (Phase.RUNNING, 2, "4/4")
     assert model.status.disruptions == 0
+
+
+class OlderCrd(Model):
+    """An API server with the CRD of 0.1, which prunes the fields of the status that came later."""
+
+    async def report(self, job: PaddleJob, status: Status) -> None:
+        worker = status.role(Role.WORKER).model_copy(update={"members": ""})
+        later = {"worker": worker, "templateDigest": "", "lastResizeTime": "", "replacements": "", "progress": None}
+        await super().report(job, status.model_copy(update=later))
+
+
+async def test_under_an_older_crd_a_job_waits_for_all_its_workers_and_says_what_to_change():
+    model = OlderCrd(job(workers=4, **ELASTIC))
+    model.capacity = 3
+    await model.settle_until_created()
+    for _ in range(9):
+        model.tick()
+        await model.step()
+        model.now += 5
+    assert (model.status.phase, model.status.reason) == (Phase.PENDING, "Unschedulable")
+    assert "the CRD is older than the operator: apply deploy/v1/crd.yaml" in model.status.message
+    assert "ScaledDown" not in events(model)
+    model.capacity = 4
+    await model.settle()
+    assert (model.status.phase, model.status.worker.ready) == (Phase.RUNNING, "4/4")
+
+
+async def test_a_job_with_gaps_whose_members_an_older_crd_prunes_keeps_training():
+    model = elastic(room=3)
+    await model.settle_until_created()
+    model.fits_nowhere("mnist-worker-1")
+    for index in (0, 2, 3):
+        model.schedule(f"mnist-worker-{index}")
+        model.change(f"mnist-worker-{index}", phase=PodPhase.WAITING, address=f"10.1.0.{index}")
+    await model.settle()
+    assert model.status.worker.members == "0,2-3"
+    pruned = model.status.worker.model_copy(update={"members": ""})
+    model.job = model.job.model_copy(update={"status": model.status.model_copy(update={"worker": pruned})})
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.worker.ready) == (Phase.RUNNING, 1, "3/4")
 
 
 async def test_a_template_changed_after_a_crd_upgrade_does_not_restart_a_smaller_job():

@@ -34,7 +34,8 @@ def addresses(made: PaddleJob, six: bool = False) -> dict[tuple[Role, int], str]
 def seen_by(made: PaddleJob, role: Role, index: int, *, six: bool = False) -> dict[str, str]:
     """What a process in the pod sees: the ConfigMap, then the pod's own variables, expanded as the kubelet does."""
     known = addresses(made, six)
-    found = dict(environment.of_attempt(made, 1, known))
+    hosts = {slot: network.host(made, *slot, address) for slot, address in known.items()}
+    found = dict(environment.of_attempt(made, 1, hosts))
     container = pod_manifest(made, role, index, 1, "build")["spec"]["containers"][0]
     for one in container["env"]:
         value = known[role, index] if "valueFrom" in one else one["value"]
@@ -114,11 +115,17 @@ TABLE = {
         {"intranet": "Service"},
         (Role.WORKER, 1),
         {
-            "POD_IP": ("mnist-worker-1.default.svc", "a name without a dot is ignored"),
-            "PADDLE_TRAINER_ENDPOINTS": ("mnist-worker-0.default.svc:2379,mnist-worker-1.default.svc:2379", LAUNCH),
-            "PADDLE_CURRENT_ENDPOINT": ("mnist-worker-1.default.svc:2379", PLAIN),
-            "MASTER_ADDR": ("mnist-worker-0.default.svc", "Paddle takes only names with a dot"),
-            "TRAINER_INSTANCES": ("mnist-worker-0.default.svc,mnist-worker-1.default.svc", SELECTIVE),
+            "POD_IP": ("mnist-worker-1.mnist-peers.default.svc", "a name without a dot is ignored"),
+            "PADDLE_TRAINER_ENDPOINTS": (
+                "mnist-worker-0.mnist-peers.default.svc:2379,mnist-worker-1.mnist-peers.default.svc:2379",
+                LAUNCH,
+            ),
+            "PADDLE_CURRENT_ENDPOINT": ("mnist-worker-1.mnist-peers.default.svc:2379", PLAIN),
+            "MASTER_ADDR": ("mnist-worker-0.mnist-peers.default.svc", "Paddle takes only names with a dot"),
+            "TRAINER_INSTANCES": (
+                "mnist-worker-0.mnist-peers.default.svc,mnist-worker-1.mnist-peers.default.svc",
+                SELECTIVE,
+            ),
         },
     ),
     "Single": (
@@ -203,8 +210,8 @@ def test_a_job_may_be_given_another_port_which_services_follow():
     made = made.model_copy(update={"metadata": other})
     seen = seen_by(made, Role.WORKER, 0)
     assert seen["PADDLE_PORT"] == "2399"
-    assert seen["PADDLE_GLOO_HTTP_ENDPOINT"] == "mnist-ps-0.default.svc:2417"
-    assert network.service(made, Role.PS, 0)["spec"]["ports"][0]["port"] == 2399
+    assert seen["PADDLE_GLOO_HTTP_ENDPOINT"] == "mnist-ps-0.mnist-peers.default.svc:2417"
+    assert network.service(made)["spec"]["ports"][0]["port"] == 2399
 
 
 def test_ipv6_is_bracketed_where_a_port_follows_and_only_there():

@@ -478,9 +478,50 @@ async def test_other_defaults_of_a_newer_crd_rebuild_nothing():
 
 async def test_a_service_that_someone_deleted_is_created_again():
     model = await running(intranet="Service")
-    model.services.remove("mnist-worker-1")
+    model.services.clear()
     await model.settle()
-    assert "mnist-worker-1" in model.services
+    assert model.services == {"mnist-peers"}
+
+
+async def test_a_host_name_in_the_template_of_a_job_by_service_is_replaced_and_that_is_said():
+    template = {"metadata": {}, "spec": {"hostname": "mine", "containers": [{"name": "paddle", "image": "i"}]}}
+    model = Model(job(intranet="Service", worker_={"template": template}))
+    await model.settle()
+    assert [one.message for one in model.events if one.reason == "HostNameOverridden"] == [
+        "the template sets worker: hostname; with intranet: Service pods are found by their own names"
+    ]
+    assert model.manifests["mnist-worker-0"]["spec"]["hostname"] == "mnist-worker-0"
+
+
+@pytest.mark.parametrize("end", ["complete", "suspend"])
+async def test_the_service_of_a_job_goes_when_the_job_ends_or_is_suspended(end: str):
+    model = await running(intranet="Service")
+    assert model.services == {"mnist-peers"}
+    if end == "suspend":
+        model.edit(intranet="Service", suspend=True)
+    else:
+        for index in range(2):
+            model.end(f"mnist-worker-{index}", 0)
+    await model.settle()
+    assert model.services == set()
+
+
+async def test_pods_of_an_older_operator_keep_their_own_services_until_their_attempt_ends():
+    model = await running(intranet="Service")
+    for index in range(2):
+        model.change(f"mnist-worker-{index}", service="")
+    model.services = {"mnist-worker-0"}
+    await model.settle()
+    assert model.services == {"mnist-worker-0", "mnist-worker-1", "mnist-peers"}
+    model.environments.clear()
+    await model.settle()
+    (variables,) = model.environments.values()
+    assert variables["PADDLE_TRAINERS"] == "mnist-worker-0.default.svc,mnist-worker-1.default.svc"
+    model.end("mnist-worker-0", 1)
+    await model.settle()
+    assert model.status.attempt == 2
+    assert model.services == {"mnist-peers"}
+    assert model.environments[2]["PADDLE_TRAINERS"].startswith("mnist-worker-0.mnist-peers.default.svc,")
 
 
 async def test_a_pod_held_by_a_finalizer_is_named():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from paddlejob.api.types import Phase
+from paddlejob.api.types import Phase, Progress
 from paddlejob.plan import Create
 from paddlejob.plan.world import LogReading
 from tests.support.builders import job
@@ -34,6 +34,14 @@ def replaced(model: Model, before: dict[str, str]) -> list[str]:
 def variables(model: Model, name: str) -> dict[str, str]:
     container = model.manifests[name]["spec"]["containers"][0]
     return {one["name"]: one.get("value", "") for one in container["env"]}
+
+
+def reach(model: Model, step: int) -> None:
+    """The log of worker 0 shows a step, after a while."""
+    model.now += 60
+    progress = (model.status.progress or Progress()).model_copy(update={"step": step, "highestStep": step})
+    assert model.job is not None
+    model.job = model.job.model_copy(update={"status": model.status.model_copy(update={"progress": progress})})
 
 
 def evict(model: Model, name: str) -> None:
@@ -130,6 +138,32 @@ async def test_the_limit_of_failures_ends_the_job_and_hundreds_of_disruptions_do
     await model.settle()
     assert (model.status.phase, model.status.reason) == (Phase.FAILED, "BackoffLimitExceeded")
     assert "mnist-worker-2" in model.status.message
+
+
+async def test_failures_of_an_attempt_count_however_far_it_came_and_those_before_the_last_progress_do_not():
+    model = await training(backoffLimit=1)
+    for step, server in enumerate(("mnist-ps-0", "mnist-ps-1", "mnist-ps-0"), start=1):
+        reach(model, 100 * step)
+        model.end(server, 1)
+        await model.settle()
+    assert (model.status.phase, model.status.attempt, model.status.restarts) == (Phase.RUNNING, 4, 3)
+    reach(model, 400)
+    model.end("mnist-ps-0", 1)
+    await model.settle()
+    model.end("mnist-worker-2", 1)
+    await model.step()
+    assert (model.status.phase, model.status.reason) == (Phase.FAILED, "BackoffLimitExceeded")
+    assert "failed 2 times, backoffLimit is 1" in model.status.message
+
+
+async def test_the_failures_of_live_workers_are_shown_with_their_limit():
+    model = await training(backoffLimit=2)
+    reach(model, 100)
+    model.end("mnist-ps-0", 1)
+    await model.settle()
+    model.end("mnist-worker-2", 1)
+    await model.step()
+    assert "(restart 2, failure 2 of 2)" in model.status.message
 
 
 async def test_a_worker_that_fails_again_and_again_waits_longer_each_time_without_touching_the_others():
@@ -313,6 +347,18 @@ async def test_a_worker_that_is_removed_and_added_again_gets_a_new_pod_and_no_di
     assert (model.status.attempt, model.status.disruptions) == (1, 0)
 
 
+async def test_the_record_of_workers_that_came_and_went_does_not_grow():
+    model = await training()
+    for workers in (40, 3, 40, 3):
+        model.edit(**LIVE | {"workers": workers})
+        await model.settle()
+        assert model.status.worker.ready == f"{workers}/{workers}"
+    evict(model, "mnist-worker-1")
+    await model.settle()
+    assert model.status.replacements == "worker-1:1"
+    assert (model.status.attempt, model.status.disruptions) == (1, 1)
+
+
 async def test_the_template_still_changes_only_with_a_rebuild():
     model = await training()
     model.edit(**LIVE, suspend=True, worker_={"template": {"spec": {"containers": [{"name": "paddle", "image": "b"}]}}})
@@ -345,11 +391,12 @@ async def test_a_crash_while_workers_are_added_is_no_disruption(crash_after):
     assert (model.status.attempt, model.status.disruptions, model.status.worker.ready) == (1, 0, "5/5")
 
 
-async def test_with_services_a_worker_that_is_added_gets_one_and_a_removed_one_loses_it():
+async def test_by_service_a_worker_that_is_added_is_found_through_the_one_of_the_job():
     model = await training(intranet="Service")
     model.edit(**LIVE | {"workers": 4, "intranet": "Service"})
     await model.settle()
-    assert "mnist-worker-3" in model.services
-    model.edit(**LIVE | {"workers": 2, "intranet": "Service"})
-    await model.settle()
-    assert model.services == {"mnist-ps-0", "mnist-ps-1", "mnist-worker-0", "mnist-worker-1"}
+    assert model.services == {"mnist-peers"}
+    container = model.manifests["mnist-worker-3"]["spec"]["containers"][0]
+    given = {one["name"]: one.get("value", "") for one in container["env"]}
+    others = [f"mnist-worker-{index}.mnist-peers.default.svc" for index in range(3)]
+    assert given["PADDLE_TRAINERS"].split(",") == [*others, "$(POD_IP)"]

@@ -35,7 +35,7 @@ def test_every_object_belongs_to_its_job_and_goes_with_it():
     made = job(intranet="Service", schedulingPolicy={})
     objects = [
         worker(made),
-        network.service(made, Role.WORKER, 0),
+        network.service(made),
         config_map(made, 1, {"A": "1"}),
         pod_group_manifest(made),
     ]
@@ -70,15 +70,17 @@ def test_pods_are_found_by_role_and_index_and_carry_their_attempt():
     assert not chosen.items() <= pod_manifest(made, Role.PS, 0, 1, "build")["metadata"]["labels"].items()
 
 
-def test_a_service_resolves_to_one_pod_before_that_is_ready():
-    made = job(intranet="Service")
-    service, labels = network.service(made, Role.WORKER, 1), worker(made, 1)["metadata"]["labels"]
+def test_the_service_of_a_job_resolves_the_host_names_of_all_pods_before_they_are_ready():
+    made = job(intranet="Service", ps=1)
+    service, pods = network.service(made), [worker(made, 1), pod_manifest(made, Role.PS, 0, 1, "build")]
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
-    assert service["spec"]["selector"].items() <= labels.items()
-    assert not service["spec"]["selector"].items() <= worker(made, 0)["metadata"]["labels"].items()
+    for one in pods:
+        assert service["spec"]["selector"].items() <= one["metadata"]["labels"].items()
+        assert one["spec"]["subdomain"] == service["metadata"]["name"]
+        assert one["spec"]["hostname"] == one["metadata"]["name"]
     assert service["spec"]["ports"] == [{"name": "paddle", "port": contract.PORT}]
-    assert service["metadata"]["name"] == "mnist-worker-1"
+    assert "subdomain" not in worker(job())["spec"]
 
 
 def test_an_environment_never_changes_once_it_is_published():
@@ -208,7 +210,7 @@ def test_the_port_of_the_pod_network_may_be_given_and_is_the_same_for_all():
 
 def test_hosts_and_endpoints():
     assert network.host(job(), Role.WORKER, 0, "10.0.0.1") == "10.0.0.1"
-    assert network.host(job(intranet="Service"), Role.WORKER, 0, "10.0.0.1") == "mnist-worker-0.default.svc"
+    assert network.host(job(intranet="Service"), Role.WORKER, 0, "10.0.0.1") == "mnist-worker-0.mnist-peers.default.svc"
     assert network.endpoint("10.0.0.1", 7) == "10.0.0.1:7"
     assert network.endpoint("fd00::1", 7) == "[fd00::1]:7"
 

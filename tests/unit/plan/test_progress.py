@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from paddlejob.api.types import PaddleJob, Phase, Progress, Status
 from paddlejob.plan import PodPhase, plan, times
 from paddlejob.plan.world import LogReading
@@ -35,8 +37,14 @@ def test_a_reading_is_shown_with_the_expected_end():
     logs = reading(100, NOON + 50, total_steps=400, metrics={"loss": 0.5}, steps_per_second=2.0, steps_left=300)
     found = progress(seen(begun(), logs, NOON + 50))
     assert (found.step, found.totalSteps, found.metrics) == (100, 400, {"loss": 0.5})
-    assert times.parse(found.eta) - NOON == 240, "150 s from then, rounded up to a minute"
+    assert times.parse(found.eta) - NOON == 50 + 150
     assert (found.highestStep, found.stepAtStart) == (100, None)
+
+
+@pytest.mark.parametrize(("left", "shown"), [(7, 7), (119, 119), (121, 130), (601, 610), (3601, 3660)])
+def test_the_expected_end_is_known_the_better_the_nearer_it_is(left: int, shown: int):
+    logs = reading(100, NOON, total_steps=100 + left, steps_per_second=1.0, steps_left=left)
+    assert times.parse(progress(seen(begun(), logs, NOON)).eta) - NOON == shown
 
 
 def test_a_job_without_a_reading_keeps_its_progress():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from paddlejob.api.types import Phase
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import PodGroup, PodPhase, plan
@@ -42,6 +44,17 @@ def test_pods_that_failed_are_counted_when_the_job_has():
     assert status.phase is Phase.FAILED
     assert status.worker is not None
     assert (status.worker.failed, status.worker.running, status.worker.succeeded) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(("policy", "here", "ready"), [("Always", 0, "0/2"), ("Never", 1, "0/2"), ("Never", 0, "2/2")])
+def test_servers_that_are_stopped_when_the_job_completes_no_longer_count_as_running(policy, here, ready):
+    """Under `pdj run` they are stopped, and on a cluster only if cleanPodPolicy says so."""
+    made = running(job(ps=2, workers=1, cleanPodPolicy=policy))
+    pods = [pod(made, "ps", 0), pod(made, "ps", 1), pod(made, "worker", 0, PodPhase.SUCCEEDED)]
+    status = plan(made, world(*pods, environments={1: "uid"}, stop_when_finished=bool(here)), NOON).status
+    assert status.phase is Phase.COMPLETED
+    assert status.ps is not None
+    assert status.ps.ready == ready
 
 
 async def test_ordinary_progress_gives_no_warning():

@@ -6,6 +6,7 @@ import pytest
 
 from paddlejob.api.types import Phase, Progress
 from paddlejob.plan import PodPhase, times
+from paddlejob.plan.restarts.backoff import LONGEST_DELAY, SHORTEST_ATTEMPT
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -19,8 +20,9 @@ async def running(**options: object) -> Model:
     return model
 
 
-def at_step(model: Model, step: int) -> None:
-    """The log of worker 0 shows a step."""
+def at_step(model: Model, step: int, *, after: float = SHORTEST_ATTEMPT) -> None:
+    """The log of worker 0 shows a step, some seconds later."""
+    model.now += after
     before = model.status.progress or Progress()
     highest = max(step, before.highestStep or 0)
     progress = before.model_copy(update={"step": step, "highestStep": highest})
@@ -64,6 +66,18 @@ async def test_ten_faults_a_minute_apart_the_tenth_recovery_takes_no_longer_than
         assert took[-1] == took[0] == max(took)
 
 
+async def test_a_program_that_counts_up_by_itself_and_crashes_at_once_is_restarted_ever_more_slowly():
+    model = await running()
+    delays = []
+    for step in range(1, 12):
+        at_step(model, step, after=0.2)
+        delays.append(round(await fail(model)))
+    assert delays == [2, 4, 8, 16, 32, 64, 128, 256, *[LONGEST_DELAY] * 3]
+    assert (model.status.phase, model.status.failuresWithoutProgress) == (Phase.RUNNING, 1)
+    at_step(model, 12)
+    assert await fail(model) == 0
+
+
 async def test_without_progress_the_delay_doubles_and_progress_ends_the_series():
     model = await running(backoffLimit=99)
     at_step(model, 100)
@@ -97,7 +111,19 @@ async def test_a_program_that_crashes_at_the_same_step_fails_however_long_each_a
         await fail(model)
     assert (model.status.phase, model.status.reason) == (Phase.FAILED, "BackoffLimitExceeded")
     assert "failed 4 times since step 100 was reached, backoffLimit is 3" in model.status.message
+    assert "second phase" not in model.status.message
     assert model.status.restarts == 3
+
+
+async def test_a_job_that_fails_in_a_phase_that_counts_anew_says_how_to_make_its_progress_known():
+    model = await running(backoffLimit=1)
+    at_step(model, 1000)
+    await fail(model)
+    at_step(model, 40)
+    await fail(model)
+    assert model.status.phase is Phase.FAILED
+    assert "its last attempt reached step 40: if it begins to count anew in a second phase" in model.status.message
+    assert "spec.progress.pattern" in model.status.message
 
 
 async def test_where_no_step_is_known_every_failure_counts_but_a_minute_of_training_ends_the_delay():

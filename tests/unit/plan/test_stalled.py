@@ -103,7 +103,8 @@ def test_an_hour_with_pauses_below_the_limit_has_no_false_alarm_and_a_longer_one
             follower.feed([(NOON + second, f"step: {second}")])
             follower.hear(float(second))
         follower.hear_nothing(float(second))
-        assert decided(made, follower.reading).status.restarts == 0, f"after {second} s"
+        if second + 1 in printing or second % 10 == 0:
+            assert decided(made, follower.reading).status.restarts == 0, f"after {second} s"
     silent = max(printing)
     for second in range(3601, silent + 60):
         follower.hear_nothing(float(second))

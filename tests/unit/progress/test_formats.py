@@ -181,6 +181,8 @@ FORMATS = {
         "Epoch 4:  65%|██████▍   | 11/17 [00:04<00:02,  2.34it/s, v_num=0]",
         sample(79, epoch=4),
     ),
+    "a bar without a bar": ("epoch 1: 500/500", sample(1000, epoch=1)),
+    "a bar without a bar, of known epochs": ("epoch 2/3: 20/500", sample(520, 1500, epoch=2, epochs=3)),
     # Numbers that JSON does not have.
     "nan": ("global_step: 100, loss: nan, learning_rate: 1e-05", sample(100, lr=1e-05, non_finite={"loss": "nan"})),
     "inf": ("step=3 loss=-inf", sample(3, non_finite={"loss": "-inf"})),
@@ -191,6 +193,7 @@ FORMATS = {
         "[2026-01-02 03:04:05,678] [    INFO] - Saving model checkpoint to ./output/checkpoint-500",
         sample(checkpoint=500),
     ),
+    "a checkpoint saved, another removed": ("saved checkpoint step=100, removed step=80", sample(100, checkpoint=100)),
     "a checkpoint file": ("wrote the model to /ckpt/step-00000120.pdckpt", sample(checkpoint=120)),
     "a checkpoint by iteration": ("[INFO] save model in output/iter_2000", sample(checkpoint=2000)),
 }
@@ -225,6 +228,18 @@ NOT_PROGRESS = {
     "an empty line": "",
     "the hint of Model.fit": "The loss value printed in the log is the current step, and the metric is the average.",
     "a step that is too large": "step=99999999999",
+    "a scheduler": "StepLR step 30",
+    "another scheduler": "using MultiStepDecay step 30",
+    "a batch of an evaluation": "evaluating step 5000",
+    "the begin of an evaluation": "Evaluating at step 5000 ...",
+    "settings as JSON": '{"lr": 0.1, "epochs": 10, "step": 30, "batch_size": 64, "loss": "mse"}',
+    "settings as JSON, nested": '{"model": "resnet", "train": {"epoch": 10, "step": 5, "seed": 1}}',
+    "settings as a dictionary": "config: {'step': 30, 'lr': 0.1, 'weight_decay': 0.0001}",
+    "settings of argparse": "Namespace(step=30, lr=0.1, seed=7)",
+    "a line of settings with an indent": '    "step": 30,',
+    "a checkpoint that is removed": "removed old checkpoint step=10",
+    "a checkpoint that is deleted": "[INFO] Deleting older checkpoint [output/checkpoint-500], step 500",
+    "checkpoints that are kept": "keeping the checkpoints of step 40 and step 80",
 }
 
 

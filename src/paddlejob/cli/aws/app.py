@@ -6,7 +6,8 @@ import typer
 
 from paddlejob.cli.aws.access import kubeconfig, policy, storage, token
 from paddlejob.cli.aws.assets import init, render, validate
-from paddlejob.cli.aws.lifecycle import destroy, scale, status, up, upgrade
+from paddlejob.cli.aws.destroy import destroy
+from paddlejob.cli.aws.lifecycle import scale, status, up, upgrade
 
 app = typer.Typer(
     help="Create and manage a Kubernetes cluster on AWS.",

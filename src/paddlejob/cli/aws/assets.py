@@ -82,8 +82,8 @@ def render(
         typer.echo("Nothing to render: EKS creates the certificates of the cluster.")
         return
     from paddlejob.cloud.aws.config.assets import write
-    from paddlejob.cloud.aws.stack import render as rendering
     from paddlejob.cloud.aws.stack.up import resolve_parameters
+    from paddlejob.cloud.aws.templates import render as rendering
 
     files, config = load(assets)
     stacks = stacks_of(config, profile)
@@ -92,10 +92,12 @@ def render(
         values, data = rendering.parameters(config), {}
     else:
         values, data = resolve_parameters(stacks.cluster.aws, config, stacks.cluster.find()), stacks.outputs()
-    write(files.stack_yaml, rendering.template(values | rendering.from_data(data)))
-    data_values = rendering.data_parameters(config, values["BoundaryArn"])
-    write(files.data_stack_yaml, rendering.template(data_values, rendering.DATA_TEMPLATE))
-    typer.echo(f"Wrote {files.stack_yaml} and {files.data_stack_yaml}.")
+    for template in (
+        rendering.cluster_template(config, values | rendering.from_data(data)),
+        rendering.data_template(config.cluster_name, config.file_system_id, values["BoundaryArn"]),
+    ):
+        write(files.directory / template.file, template.text)
+        typer.echo(f"Wrote {files.directory / template.file}.")
     if not data:
         typer.echo(f"`up` adds {' and '.join(rendering.FROM_DATA)}, which the data stack provides.")
     if offline:
@@ -113,7 +115,7 @@ def validate(
 
     Example: pdj aws validate --job paddle-cluster-job.yaml
     """
-    from paddlejob.cli.files import objects_in
+    from paddlejob.client.files import objects_in
     from paddlejob.cloud.aws import checks, cost
     from paddlejob.cloud.aws.host_ports import node_problems
     from paddlejob.cloud.aws.prices import node_price

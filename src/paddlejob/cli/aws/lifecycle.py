@@ -1,13 +1,14 @@
-"""`pdj aws up`, `status`, `scale` and `destroy`: the lifecycle of a cluster."""
+"""`pdj aws up`, `status`, `scale` and `upgrade`: the life of a cluster until it is destroyed."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+import re
+from typing import Annotated
 
 import typer
 
 from paddlejob.cli.aws.access import write_kubeconfig
+from paddlejob.cli.aws.confirm import confirmation
 from paddlejob.cli.aws.shared import (
     HERE,
     AssetsDir,
@@ -21,10 +22,6 @@ from paddlejob.cli.aws.shared import (
     stacks_of,
 )
 from paddlejob.errors import BadInput, NotPossible
-
-if TYPE_CHECKING:
-    from paddlejob.cloud.aws.config.cluster import ClusterConfig
-    from paddlejob.cloud.aws.stack.changes import Change, Confirm
 
 
 def up(
@@ -45,24 +42,20 @@ def up(
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.prices import node_price
     from paddlejob.cloud.aws.stack import publish
-    from paddlejob.cloud.aws.stack.up import Options, inline_template
+    from paddlejob.cloud.aws.stack.apply import Options
     from paddlejob.cloud.aws.stack.up import up as bring_up
+    from paddlejob.cloud.aws.templates.compose import Template
 
     files, config = load(assets)
     stacks = stacks_of(config, profile)
+    aws = stacks.cluster.aws
     if s3_uri:
         publish.template_location(s3_uri, config.cluster_name, "stack.yaml")  # a bad URI fails before any request
-    typer.echo(cost.idle_line(config, node_price(stacks.cluster.aws, config)), err=True)
+    typer.echo(cost.idle_line(config, node_price(aws, config)), err=True)
 
-    aws = stacks.cluster.aws
-
-    def send(file: str, template: str) -> dict[str, str]:
-        write(files.directory / file, template)
-        return (
-            publish.to_s3(aws, s3_uri, config.cluster_name, file, template)
-            if s3_uri
-            else inline_template(file, template)
-        )
+    def send(template: Template) -> dict[str, str]:
+        write(files.directory / template.file, template.text)
+        return publish.to_s3(aws, s3_uri, config.cluster_name, template) if s3_uri else {"TemplateBody": template.text}
 
     with interruptible(stacks):
         raise_if_any([f"{files.cluster_yaml}: {problem}" for problem in checks.problems(aws, config)])
@@ -82,8 +75,8 @@ def status(output: Format = Output.text, assets: AssetsDir = HERE, profile: Prof
     """
     from paddlejob.cloud.aws import cost
     from paddlejob.cloud.aws.prices import node_price
-    from paddlejob.cloud.aws.stack.render import as_deployed
     from paddlejob.cloud.aws.stack.status import status as look
+    from paddlejob.cloud.aws.templates.render import as_deployed
 
     _, config = load(assets)
     stacks = stacks_of(config, profile)
@@ -111,8 +104,8 @@ def scale(
     from paddlejob.cloud.aws.config.assets import write
     from paddlejob.cloud.aws.cost import idle_line
     from paddlejob.cloud.aws.prices import node_price
-    from paddlejob.cloud.aws.stack.render import as_deployed
     from paddlejob.cloud.aws.stack.up import scale as change
+    from paddlejob.cloud.aws.templates.render import as_deployed
 
     files, config = load(assets)
     text = files.with_setting("workerCount", workers)
@@ -140,7 +133,7 @@ def upgrade(
 
     files, config = load(assets)
     text = files.with_setting("kubernetesVersion", to) if to else ""
-    if to and not VERSION.fullmatch(to):
+    if to and not re.fullmatch(VERSION, to):
         raise BadInput(f"--to: {to!r} is not a Kubernetes version; use one such as 1.36")
     stacks = stacks_of(config, profile)
 
@@ -151,97 +144,3 @@ def upgrade(
     with interruptible(stacks):
         _, version, changed = change(stacks.cluster, to, confirmation(yes), accepted)
     typer.echo(f"Cluster {config.cluster_name} runs Kubernetes {version}." + ("" if changed else " No changes needed."))
-
-
-def destroy(
-    keep_data: Annotated[bool, typer.Option("--keep-data", help="Keep the file system and the bucket.")] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Return without waiting for the deletion.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Try even if other resources block the deletion.")] = False,
-    assets: AssetsDir = HERE,
-    profile: Profile = None,
-) -> None:
-    """Delete the cluster. Asks for confirmation before data is lost.
-
-    Example: pdj aws destroy --keep-data
-    """
-    from paddlejob.cloud.aws.stack import destroy as removal
-
-    _, config = load(assets)
-    stacks = stacks_of(config, profile)
-    with interruptible(stacks):
-        found = removal.preflight(stacks)
-        if found.cluster is None and (keep_data or found.data is None):
-            typer.echo(f"Nothing to destroy: cluster {config.cluster_name} does not exist in {config.region}.")
-            typer.echo("\n".join(_still_billed(found.stored_data, config, keep_data)), nl=bool(found.stored_data))
-            return
-        if found.blockers and not force:
-            _raise_blocked(found.blockers)
-        if found.stored_data and not (keep_data or yes or found.data_deletion_started):
-            _confirm_data_loss(config.cluster_name, found.stored_data)
-        kept = removal.destroy(stacks, found, keep_data, wait=not no_wait)
-    typer.echo(f"Cluster {config.cluster_name} " + ("is being deleted." if no_wait else "deleted."))
-    lines = ["It is billed until it is deleted; `pdj aws status` shows the progress."] if no_wait else []
-    lines += _still_billed(found.stored_data if kept else [], config, keep_data)
-    typer.echo("\n".join(lines or ["It is no longer billed."]))
-
-
-def _still_billed(stored_data: list[str], config: ClusterConfig, keep_data: bool) -> list[str]:
-    """Say which data remains, what it costs, and how it is reused or deleted."""
-    from paddlejob.cloud.aws.cost import kept_line
-
-    lines = []
-    if config.file_system_id:
-        lines.append(f"File system {config.file_system_id}, which paddlejob did not create, remains and is billed.")
-    if stored_data:
-        again = "The next `pdj aws up` takes it up; `pdj aws destroy` deletes it."
-        later = "It cannot be deleted before the cluster; run `pdj aws destroy` again afterwards."
-        lines += ["Kept: " + ", ".join(stored_data), again if keep_data else later, kept_line(config.region)]
-    return lines
-
-
-def confirmation(yes: bool) -> Confirm:
-    """Show a change and ask for confirmation. Without a terminal, only what disrupts something needs --yes."""
-
-    def confirm(stack: str, changes: list[Change]) -> None:
-        typer.echo("\n".join([f"Changes of {stack}:", *(change.line() for change in changes)]), err=True)
-        disruptive = any(change.disruptive for change in changes)
-        if yes or not (disruptive or _is_terminal()):
-            return
-        if not _is_terminal():
-            raise BadInput("the change replaces or removes resources; confirm it with --yes")
-        if not _agreed():
-            raise BadInput("nothing was changed")
-
-    return confirm
-
-
-def _agreed() -> bool:
-    try:
-        return typer.confirm("Continue?", default=False, err=True)
-    except typer.Abort:  # Ctrl-C or end of input
-        return False
-
-
-def _raise_blocked(blockers: list[str]) -> None:
-    named = "\n".join(f"  {blocker}" for blocker in blockers)
-    raise NotPossible(
-        f"these resources block the deletion of the cluster; remove them, or try anyway with --force:\n{named}"
-    )
-
-
-def _confirm_data_loss(name: str, stored_data: list[str]) -> None:
-    lost = " and ".join(stored_data)
-    if not _is_terminal():
-        raise BadInput(f"{lost} would be lost; keep it with --keep-data, or delete it with --yes")
-    typer.echo(f"This permanently deletes {lost}. Use --keep-data to keep it.")
-    try:
-        answer = typer.prompt(f"Type {name} to continue", default="", show_default=False)
-    except typer.Abort:  # Ctrl-C or end of input
-        answer = ""
-    if answer != name:
-        raise BadInput("nothing was deleted")
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()

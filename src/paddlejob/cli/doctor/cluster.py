@@ -8,14 +8,14 @@ from paddlejob import contract
 from paddlejob.api.crd import crd
 from paddlejob.cli.doctor.check import Check, change, good, note
 from paddlejob.cli.doctor.webhooks import delete_commands, find_leftovers
-from paddlejob.cli.install.operators import Operator, find_operators
+from paddlejob.client.targets.operators import Operator, find_operators
 from paddlejob.errors import Forbidden, KubeError, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.discovery import Discovery
 from paddlejob.kube.resource import CRDS, Resource
 
 if TYPE_CHECKING:
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.cluster import ClusterTarget
 
 OLDEST_VERSION = (1, 29)
 REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", False, "SelfSubjectAccessReview")
@@ -41,6 +41,7 @@ async def check_cluster(client: Client, target: ClusterTarget, namespace: str) -
         *await check_operators(client, target, namespace),
         await check_permissions(client, namespace),
         await check_volcano(client),
+        await check_kueue(client),
         await check_webhooks(client),
     ]
 
@@ -103,6 +104,13 @@ async def check_volcano(client: Client) -> Check:
     if await Discovery(client).resource(contract.VOLCANO_API, "PodGroup"):
         return good("Volcano", "installed; gang scheduling is available")
     return note("Volcano", "not installed", "only jobs with schedulerName: volcano or a schedulingPolicy need it")
+
+
+async def check_kueue(client: Client) -> Check:
+    for version in contract.KUEUE_VERSIONS:
+        if await Discovery(client).resource(f"{contract.KUEUE_GROUP}/{version}", "Workload"):
+            return good("Kueue", f"installed ({version}); jobs can wait for quota in its queues")
+    return note("Kueue", "not installed", f"only jobs with the label {contract.LABEL_QUEUE} need it")
 
 
 async def check_webhooks(client: Client) -> Check:

@@ -13,6 +13,7 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.cli.doctor.check import Check, change, good, note
+from paddlejob.client.interpreters import find_interpreter
 from paddlejob.errors import PaddleJobError
 
 GIB = 1024**3
@@ -40,7 +41,7 @@ PROBE_SECONDS = 120.0
 def check_machine(python: str = "") -> list[Check]:
     if platform.system() != "Linux":
         return [check_system()]
-    interpreter = python or training_python()
+    interpreter = find_interpreter(python) or training_python()
     facts = probe_python(interpreter)
     return [
         check_system(),

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paddlejob.api.crd import crd
-from paddlejob.cli.install.operators import Operator, find_operators
 from paddlejob.cli.install.rollout import wait_until_established
+from paddlejob.client.targets.operators import Operator, find_operators
 from paddlejob.errors import BadInput, NotFound, NotPossible
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CRDS, DEPLOYMENTS, NAMESPACES, Resource

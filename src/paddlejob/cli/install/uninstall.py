@@ -11,8 +11,8 @@ from typing import Any
 
 from paddlejob.api.crd import crd
 from paddlejob.cli.install.install import RESOURCES, is_own_namespace, remove, title
-from paddlejob.cli.install.operators import find_operators
-from paddlejob.cli.output.humanize import plural
+from paddlejob.client.describe.humanize import plural
+from paddlejob.client.targets.operators import find_operators
 from paddlejob.errors import BadInput, NotFound, NotPossible
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import PaddleJob, Role
-from paddlejob.cli.output.humanize import age, run_time
-from paddlejob.cli.output.progress import progress_page, summary
-from paddlejob.cli.targets.target import JobView, LastOutput, PodView
+from typing import TYPE_CHECKING, Any
+
+from paddlejob.api.types import PaddleJob, Phase, Role
+from paddlejob.client.describe.humanize import age, run_time, size
+from paddlejob.client.describe.progress import progress_page, summary
+from paddlejob.client.targets.target import JobView, LastOutput, PodView
+from paddlejob.plan import names
 from paddlejob.plan.restarts import replacements
 from paddlejob.plan.size import is_resizable
+
+if TYPE_CHECKING:
+    from paddlejob.client.runs import Run
 
 MOST_REPLACED = 8
 
@@ -37,6 +43,34 @@ def _job_row(view: JobView, wide: bool) -> list[str]:
     return [*row, view.headline] if wide else row
 
 
+def run_table(runs: list[Run]) -> str:
+    """One row per run; the logs of each are read with its number."""
+    header = ["NAME", "RUN", "STATUS", "PROGRESS", "STARTED", "DURATION", "SIZE"]
+    rows = [
+        [
+            run.key[1],
+            str(run.number),
+            run.phase,
+            summary(run.job) if run.job else "",
+            str(run.job.metadata.creationTimestamp or "") if run.job else "",
+            run_time(run.job) if run.job and run.job.status.completionTime else "",
+            size(run.size),
+        ]
+        for run in runs
+    ]
+    if {run.key[0] for run in runs} != {names.DEFAULT_NAMESPACE}:
+        header.insert(0, "NAMESPACE")
+        rows = [[run.key[0], *row] for run, row in zip(runs, rows, strict=True)]
+    return columns(header, rows)
+
+
+def run_data(run: Run) -> dict[str, Any]:
+    """For programs."""
+    status = run.job.status.model_dump(mode="json", exclude_defaults=True) if run.job else {}
+    known = {"namespace": run.key[0], "name": run.key[1], "run": run.number, "phase": run.phase, "bytes": run.size}
+    return {**known, "status": status}
+
+
 def pod_table(pods: list[PodView]) -> str:
     """One row per replica, parameter servers first."""
     shown = sorted(pods, key=lambda pod: (pod.role != Role.PS, pod.role, pod.index))
@@ -52,17 +86,18 @@ def pod_table(pods: list[PodView]) -> str:
 def _restarts(job: PaddleJob) -> str:
     """Where steps are known, backoffLimit counts only the failures since the job last came further."""
     status, limit = job.status, job.spec.backoff_limit
-    known = status.progress is not None and status.progress.highestStep is not None and not job.spec.live_workers
-    if not known or status.failuresWithoutProgress == status.restarts:
+    furthest = status.progress.furthest if status.progress else ""
+    if not furthest or status.failuresWithoutProgress == status.restarts:
         return f"restarts {status.restarts} of {limit}"
-    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} without progress)"
+    since = "in this attempt" if job.spec.live_workers else f"since {furthest}"
+    return f"restarts {status.restarts} ({status.failuresWithoutProgress} of {limit} {since})"
 
 
 def _size(job: PaddleJob) -> str:
     """The actual and the wanted size of an elastic job, and its bounds."""
     worker = job.spec.roles[Role.WORKER]
     most = f", limits {worker.limits}" if worker.limits else ""
-    actual = job.status.role(Role.WORKER).replicas
+    actual = 0 if job.status.phase is Phase.SUSPENDED else job.status.role(Role.WORKER).replicas
     return f"workers: {actual} of {worker.replicas} wanted (requests {worker.requests}{most})"
 
 

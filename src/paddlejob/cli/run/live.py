@@ -1,24 +1,28 @@
-"""The live view of `pdj run` on a terminal."""
+"""The live view of jobs on a terminal."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Mapping
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from paddlejob.cli.output.humanize import restarts, run_time
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
-from paddlejob.cli.targets.target import JobView, PodView
+from paddlejob.cli.run.charts import bar, sparkline
+from paddlejob.cli.run.news import News
+from paddlejob.client.describe.humanize import restarts, run_time, size
+from paddlejob.client.describe.progress import fraction, progress_line
+from paddlejob.client.targets.target import JobView, PodView
+from paddlejob.client.watch.observation import Observation, Observer
+from paddlejob.client.watch.usage import Usage
 
-REFRESH_INTERVAL = 0.2
-MAX_ROWS = 12
-LOG_LINES = 6
-LOG_LINES_BELOW_PROGRESS = 2
+REFRESH_INTERVAL = 0.5
+TITLE_ROWS = 3
+"""The titles of the table and of the log, and the line with the cursor."""
+FEWEST_REPLICAS, FEWEST_LOG_LINES = 4, 2
+CHART_WIDTH = 48
 STYLES = {
     "Running": "green",
     "Succeeded": "bold green",
@@ -31,15 +35,24 @@ STYLES = {
 
 
 class LiveScreen:
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, observer: Observer, footer: str = "", console: Console | None = None) -> None:
         self._live = Live(console=console or Console(), auto_refresh=False, transient=True)
         self._live.start()
+        self._observer = observer
+        self._footer = footer
         self._drawn = 0.0
+        self._news = News()
 
     def show(self, views: list[JobView]) -> None:
-        if time.monotonic() - self._drawn >= REFRESH_INTERVAL:
-            self._drawn = time.monotonic()
-            self._live.update(Group(*(render(view) for view in views)), refresh=True)
+        for view in views:
+            for line in self._news.of(view):
+                self._live.console.print(Text(f"{view.title}: {line}", "yellow"))
+        if time.monotonic() - self._drawn < REFRESH_INTERVAL:
+            return
+        height = (self._live.console.size.height - bool(self._footer)) // max(1, len(views))
+        drawn = [render(view, self._observer.observe(view, height), height) for view in views]
+        self._live.update(Group(*drawn, *([Text(self._footer, "dim")] if self._footer else [])), refresh=True)
+        self._drawn = time.monotonic()
 
     def say(self, message: str) -> None:
         self._live.console.print(message)
@@ -48,26 +61,19 @@ class LiveScreen:
         self._live.stop()
 
 
-def render(view: JobView) -> RenderableType:
-    """The state of a job, its replicas, and the last log lines of the most interesting one."""
-    progress = progress_line(view.job)
-    parts: list[RenderableType] = [_headline(view), *([Text(progress, "bold")] if progress else [])]
-    parts.append(_replicas(view.pods))
-    if pod := _pod_to_quote(view):
-        quiet = bool(progress) and pod.state != "Failed"
-        lines = last_lines(Path(pod.log), LOG_LINES_BELOW_PROGRESS if quiet else LOG_LINES, without_noise=quiet)
-        parts.append(Text(f"log of {pod.replica}:", style="dim"))
-        parts += [Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in lines]
+def render(view: JobView, seen: Observation, height: int = 24) -> RenderableType:
+    """A job in at most `height` rows: its state and progress, its replicas, and the last lines of one of them."""
+    headline, progress = _headline(view), _progress(view, seen)
+    rows = height - TITLE_ROWS - headline.plain.count("\n") - 1 - len(progress)
+    replicas = max(FEWEST_REPLICAS, min(len(view.pods), rows // 2))
+    left = rows - replicas - 1 if len(view.pods) > replicas else rows - len(view.pods)
+    parts: list[RenderableType] = [headline, *progress, _replicas(view.pods, seen.usage, replicas)]
+    if seen.lines:
+        parts.append(Text(f"log of {seen.replica}:", style="dim"))
+        parts += [
+            Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in seen.lines[-max(FEWEST_LOG_LINES, left) :]
+        ]
     return Group(*parts)
-
-
-def _pod_to_quote(view: JobView) -> PodView | None:
-    """The replica that the status names, else one that failed, else the first worker."""
-
-    def rank(pod: PodView) -> tuple[bool, bool, bool, int]:
-        return not view.names(pod), pod.state != "Failed", pod.role != "worker", pod.index
-
-    return next((pod for pod in sorted(view.pods, key=rank) if pod.log and Path(pod.log).exists()), None)
 
 
 def _headline(view: JobView) -> Text:
@@ -75,17 +81,48 @@ def _headline(view: JobView) -> Text:
     style = STYLES.get(view.phase, "cyan")
     line = Text.assemble((view.title, "bold"), "  ", (view.phase, style), f"  {job.mode}  {run_time(job)}")
     line.append(restarts(job), "yellow")
-    message = job.status.headline
+    message = view.headline
     return line.append(f"\n{message}", "dim") if message else line
 
 
-def _replicas(pods: list[PodView]) -> RenderableType:
+def _progress(view: JobView, seen: Observation) -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    if progress := progress_line(view.job):
+        lines.append(Text(progress, "bold"))
+    part = fraction(view.job)
+    if part is not None:
+        full, empty = bar(part, CHART_WIDTH)
+        lines.append(Text.assemble((full, "green"), (empty, "dim"), f" {part:.0%}"))
+    if len(seen.losses) > 1:
+        ends = f" {seen.losses[0]:.4g} → {seen.losses[-1]:.4g}"
+        lines.append(Text.assemble(("loss ", "dim"), (sparkline(seen.losses, CHART_WIDTH - 5), "cyan"), (ends, "dim")))
+    return lines
+
+
+def _replicas(pods: list[PodView], usage: Mapping[str, Usage], most: int) -> RenderableType:
+    columns = _usage_columns(usage)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("REPLICA", "STATE", "ADDRESS", "EXIT"):
-        table.add_column(title)
-    shown = sorted(pods, key=lambda pod: (pod.state == "Running", pod.role, pod.index))[:MAX_ROWS]
+    for title in ("REPLICA", "STATE", *columns, "ADDRESS", "EXIT"):
+        table.add_column(title, justify="right" if title in columns else "left")
+    shown = sorted(pods, key=lambda pod: (pod.state == "Running", pod.role, pod.index))[:most]
     for pod in sorted(shown, key=lambda pod: (pod.role, pod.index)):
-        table.add_row(pod.replica, Text(pod.state, STYLES.get(pod.state, "cyan")), pod.address, pod.exit_text)
-    if len(pods) > MAX_ROWS:
-        table.add_row(f"and {len(pods) - MAX_ROWS} more", "", "", "")
+        cells = _usage_cells(usage.get(pod.name, Usage()), columns)
+        table.add_row(pod.replica, Text(pod.state, STYLES.get(pod.state, "cyan")), *cells, pod.address, pod.exit_text)
+    if len(pods) > most:
+        table.add_row(f"and {len(pods) - most} more")
     return table
+
+
+def _usage_columns(usage: Mapping[str, Usage]) -> list[str]:
+    columns = ["CPU", "MEMORY"] if usage else []
+    return columns + (["GPU", "GPU MEMORY"] if any(one.gpu is not None for one in usage.values()) else [])
+
+
+def _usage_cells(used: Usage, columns: list[str]) -> list[str]:
+    cells = {
+        "CPU": "" if used.cpu is None else f"{used.cpu:.1f}",
+        "MEMORY": "" if used.memory is None else size(used.memory),
+        "GPU": "" if used.gpu is None else f"{used.gpu:.0f}%",
+        "GPU MEMORY": "" if used.gpu_memory is None else size(used.gpu_memory),
+    }
+    return [cells[column] for column in columns]

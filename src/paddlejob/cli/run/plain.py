@@ -1,13 +1,14 @@
-"""Progress as lines for logs and pipes: every change of phase, and regularly how far training is."""
+"""Progress as lines for logs and pipes: every change of phase, every event, and regularly how far training is."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-from paddlejob.cli.output.log_tail import last_lines
-from paddlejob.cli.output.progress import progress_line
-from paddlejob.cli.targets.target import JobView
+from paddlejob.cli.run.news import News
+from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.progress import progress_line
+from paddlejob.client.targets.target import JobView
 
 LOG_INTERVAL = 2.0
 
@@ -17,9 +18,12 @@ class PlainScreen:
         self._start = time.monotonic()
         self._printed: dict[str, str] = {}
         self._logged = 0.0
+        self._news = News()
 
     def show(self, views: list[JobView]) -> None:
         for view in views:
+            for line in self._news.of(view):
+                self._print(view.title, line)
             self._print_once(view.title, f"{view.phase}: {view.headline}" if view.headline else view.phase)
         if time.monotonic() - self._logged >= LOG_INTERVAL:
             self._logged = time.monotonic()
@@ -46,4 +50,7 @@ class PlainScreen:
         """Print the text if it, or that part of it, is new."""
         if self._printed.get(source) != (news or text):
             self._printed[source] = news or text
-            print(f"{time.monotonic() - self._start:6.1f}s {source}: {text}", flush=True)
+            self._print(source, text)
+
+    def _print(self, source: str, text: str) -> None:
+        print(f"{time.monotonic() - self._start:6.1f}s {source}: {text}", flush=True)

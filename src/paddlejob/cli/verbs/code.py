@@ -29,7 +29,7 @@ def command(
     """
     from pathlib import Path
 
-    from paddlejob.cli.targets.target import cluster_target
+    from paddlejob.client.targets.target import cluster_target
     from paddlejob.code.archive import unpack
     from paddlejob.errors import BadInput
 

@@ -40,7 +40,7 @@ def command(
     Example:
       pdj convert paddle-cluster-job.yaml -o job.yaml
     """
-    from paddlejob.cli.files import check_new_file, objects_in, write_file
+    from paddlejob.client.files import check_new_file, objects_in, write_file
 
     path = None if output in FORMATS else check_new_file(output, force)
     results = _convert(objects_in(file), file)
@@ -92,7 +92,7 @@ def _notes(results: list[Converted]) -> list[str]:
 
 
 def _as_yaml(results: list[Converted]) -> str:
-    from paddlejob.cli.output.formats import to_yaml
+    from paddlejob.client.describe.formats import to_yaml
 
     return "---\n".join(
         "".join(f"# {note}\n" for note in result.notes) + to_yaml(result.document) for result in results
@@ -100,7 +100,7 @@ def _as_yaml(results: list[Converted]) -> str:
 
 
 def _as_json(results: list[Converted]) -> str:
-    from paddlejob.cli.output.formats import as_list, to_json
+    from paddlejob.client.describe.formats import as_list, to_json
 
     documents = [result.document for result in results]
     return to_json(documents[0] if len(documents) == 1 else as_list(documents))

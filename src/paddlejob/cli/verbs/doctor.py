@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paddlejob.cli.options import Cluster, Context, Output, PlainFormat, Python, check_namespace, selects_cluster
+from paddlejob.cli.options import Cluster, Context, Output, PlainFormat, Python, check_namespace, machine_readable
 
 if TYPE_CHECKING:
     from paddlejob.cli.doctor.check import Check
@@ -40,7 +40,7 @@ def command(
 
     from paddlejob.cli.doctor.check import Verdict
     from paddlejob.cli.doctor.machine import check_machine
-    from paddlejob.cli.output.formats import machine_readable
+    from paddlejob.client.targets.selection import selects_cluster
 
     checks = _check_cluster(context, namespace) if selects_cluster(cluster, context) else check_machine(python)
     text = machine_readable([{**asdict(check), "verdict": str(check.verdict)} for check in checks], output)
@@ -52,7 +52,7 @@ def command(
 def _check_cluster(context: str, namespace: str) -> list[Check]:
     from paddlejob.cli.doctor.check import change
     from paddlejob.cli.doctor.cluster import check_cluster
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.cluster import ClusterTarget
     from paddlejob.errors import NoCredentials
 
     try:

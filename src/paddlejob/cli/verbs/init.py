@@ -142,7 +142,7 @@ def command(
     Example:
       pdj init collective -o job.yaml && pdj run job.yaml
     """
-    from paddlejob.cli.files import check_new_file, write_file
+    from paddlejob.client.files import check_new_file, write_file
     from paddlejob.errors import BadInput
 
     if mode is Mode.llm and program:

@@ -10,7 +10,7 @@ from paddlejob.cli.options import Context, DryRun, HiddenCluster, check_namespac
 
 if TYPE_CHECKING:
     from paddlejob.cli.install.install import Installation
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.cluster import ClusterTarget
 
 OperatorNamespace = Annotated[
     str,
@@ -61,8 +61,8 @@ def install(
       pdj install --watch training -n training
     """
     from paddlejob.cli.install.install import Installation
-    from paddlejob.cli.output.formats import to_yaml
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.describe.formats import to_yaml
+    from paddlejob.client.targets.cluster import ClusterTarget
     from paddlejob.errors import BadInput
 
     if watch and all_namespaces:
@@ -116,7 +116,7 @@ def uninstall(
     import sys
 
     from paddlejob.cli.install.uninstall import perform_removal, plan_removal
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.cluster import ClusterTarget
     from paddlejob.errors import BadInput
 
     target = ClusterTarget(context)

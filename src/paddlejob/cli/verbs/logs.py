@@ -22,11 +22,24 @@ def command(
         int, typer.Option(help="Show this attempt instead of the latest.", metavar="N", show_default=False)
     ] = 0,
     tail: Annotated[
-        int, typer.Option(help="Show the last N lines of each replica.", metavar="N", show_default=False)
+        int,
+        typer.Option(
+            help="Show the last N lines of each replica; with --grep, the last N that match.",
+            metavar="N",
+            show_default=False,
+        ),
     ] = -1,
+    since: Annotated[
+        str, typer.Option(help="Show only output of the last minutes or hours, such as 10m.", metavar="DURATION")
+    ] = "",
     grep: Annotated[
         str, typer.Option(help="Show only lines that match this regular expression.", metavar="PATTERN")
     ] = "",
+    run: Annotated[
+        int,
+        typer.Option(help="Show this former run; `pdj list --history` lists them.", metavar="N", show_default=False),
+    ] = 0,
+    save: Annotated[str, typer.Option(help="Also write the lines to files in this directory.", metavar="DIR")] = "",
     container: Annotated[
         str,
         typer.Option("--container", "-c", help="Show this sidecar or init container instead.", metavar="NAME"),
@@ -42,19 +55,29 @@ def command(
     \b
     Example:
       pdj logs wide-and-deep -f --role worker --index 0
-      pdj logs wide-and-deep --grep 'loss|Error'
+      pdj logs wide-and-deep --grep 'loss|Error' --since 10m
     """
-    import sys
+    import time
 
-    from paddlejob.cli.output.log_lines import matching_lines
-    from paddlejob.cli.targets.target import LogChoice, choose_target
+    from paddlejob.cli.options import parse_duration
+    from paddlejob.cli.output.pieces import copied, print_pieces
+    from paddlejob.client.describe.log_lines import line_pattern
+    from paddlejob.client.targets.target import LogChoice, choose_target
     from paddlejob.errors import BadInput
 
     if role not in ("", *ROLES):
         raise BadInput(f"--role {role}: use ps, worker or heter")
-    choice = LogChoice(role, index, attempt, container, follow, tail)
+    choice = LogChoice(
+        role,
+        index,
+        attempt,
+        container,
+        follow,
+        tail,
+        since=time.time() - parse_duration("--since", since) if since else None,
+        run=run,
+        pattern=line_pattern(grep) if grep else None,
+    )
     target = choose_target(cluster, context)
     pieces = target.logs(namespace or target.default_namespace, name, choice)
-    for piece in matching_lines(pieces, grep) if grep else pieces:
-        sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+    print_pieces(copied(pieces, save, name) if save else pieces)

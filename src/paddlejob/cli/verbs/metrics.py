@@ -10,7 +10,7 @@ import typer
 from paddlejob.cli.options import Cluster, Context, JobName, Namespace, SeriesOutput
 
 if TYPE_CHECKING:
-    from paddlejob.cli.output.series import Row, SeriesReader
+    from paddlejob.client.series import Row, SeriesReader
 
 HOW_TO = (
     "Lines such as `step 10/500 loss=0.25`, `epoch 3/10 loss: 0.25`, JSON, tqdm bars and the logs of Paddle's toolkits "
@@ -39,8 +39,8 @@ def command(
     Example:
       pdj metrics wide-and-deep -o csv > metrics.csv
     """
-    from paddlejob.cli.output.series import SeriesReader
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.series import SeriesReader
+    from paddlejob.client.targets.target import choose_target
     from paddlejob.errors import BadInput
 
     if follow and output is SeriesOutput.table:
@@ -58,8 +58,8 @@ def command(
 
 
 def _texts(first: Row, rows: Iterator[Row], names: list[str], output: SeriesOutput, follow: bool) -> Iterator[str]:
-    from paddlejob.cli.output.formats import to_json
     from paddlejob.cli.output.series import as_table, csv_line, json_line, json_object
+    from paddlejob.client.describe.formats import to_json
 
     if output is SeriesOutput.table:
         yield as_table([first, *rows], names) + "\n"
@@ -76,7 +76,7 @@ def _texts(first: Row, rows: Iterator[Row], names: list[str], output: SeriesOutp
 
 def _nothing_found(name: str, reader: SeriesReader) -> Exception:
     from paddlejob.api.progress_pattern import BadPattern, compile_pattern
-    from paddlejob.cli.output.humanize import plural
+    from paddlejob.client.describe.humanize import plural
     from paddlejob.errors import BadInput
 
     lines = plural(reader.lines, "line")

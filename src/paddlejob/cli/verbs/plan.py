@@ -41,8 +41,8 @@ def plan(
     """
     from paddlejob.api.checks.pods import errors_of
     from paddlejob.api.types import PaddleJob
-    from paddlejob.cli.files import jobs_in, objects_in
-    from paddlejob.cli.output.formats import to_yaml
+    from paddlejob.client.describe.formats import to_yaml
+    from paddlejob.client.files import jobs_in, objects_in
     from paddlejob.errors import BadInput, InvalidJob
 
     if engine not in EXAMPLE_ADDRESSES:
@@ -64,18 +64,21 @@ def crd() -> None:
       pdj crd | kubectl create -f -
     """
     from paddlejob.api import crd as definition
-    from paddlejob.cli.output.formats import to_yaml
+    from paddlejob.client.describe.formats import to_yaml
 
     typer.echo(to_yaml(definition.crd()), nl=False)
 
 
 def planned_objects(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
     """The pods and Services of the first plan, then the environment of the plan that lifts the start barrier."""
+    from paddlejob import contract
     from paddlejob.errors import BadInput
     from paddlejob.plan import Create, PodGroup, World, names
     from paddlejob.plan import plan as make_plan
     from paddlejob.plan.objects.environment import too_large
     from paddlejob.plan.objects.pod_group import is_gang, pod_group_manifest
+    from paddlejob.plan.objects.workload import workload_manifest
+    from paddlejob.plan.quota import queue_of
 
     metadata = job.metadata.model_copy(update={"uid": job.metadata.uid or "00000-example"})
     job = job.model_copy(update={"metadata": metadata})
@@ -86,7 +89,8 @@ def planned_objects(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
     waiting = World(pods=_waiting_pods(job, EXAMPLE_ADDRESSES[engine]), pod_groups=groups)
     second = make_plan(job.model_copy(update={"status": first.status}), waiting, EXAMPLE_TIME)
     created = [action.manifest for action in (*first.actions, *second.actions) if isinstance(action, Create)]
-    return ([pod_group_manifest(job)] if groups else []) + created
+    queued = [workload_manifest(job, contract.KUEUE_VERSIONS[0], None)] if queue_of(job) and engine != "local" else []
+    return [*queued, *([pod_group_manifest(job)] if groups else []), *created]
 
 
 def _waiting_pods(job: PaddleJob, address: Callable[[int], str]) -> tuple[Pod, ...]:

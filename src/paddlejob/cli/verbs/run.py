@@ -13,7 +13,7 @@ from paddlejob.cli import program as programs
 from paddlejob.cli.options import Output, PlainFormat, Python, check_namespace
 
 if TYPE_CHECKING:
-    from paddlejob.cli.run.prepare import Prepared
+    from paddlejob.client.prepare import Prepared
     from paddlejob.local.runner import Held
     from paddlejob.local.state.store import Store
 
@@ -75,8 +75,9 @@ def command(
       pdj run job.yaml
     """
     from paddlejob.api.program import Overrides
-    from paddlejob.cli.run.prepare import pairs, prepare
-    from paddlejob.cli.targets.remembered import read_remembered
+    from paddlejob.client.interpreters import find_interpreter
+    from paddlejob.client.prepare import pairs, prepare
+    from paddlejob.client.targets.remembered import read_remembered
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
     from paddlejob.local.state.store import Store
@@ -100,7 +101,7 @@ def command(
         folder=str(Path.cwd()) if chosen.program else "",
         images={name: {"directory": directory} for name, directory in pairs("--image", mapped).items()},
         volumes=directories,
-        python=_interpreter(python) or RunOptions().interpreter,
+        python=find_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
         environment=dict(os.environ),
     )
@@ -122,7 +123,7 @@ def command(
 
 def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     """One note for every job that starts over although it could have been resumed."""
-    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.state.files import DamagedFile
     from paddlejob.local.state.store import is_inactive
 
@@ -143,35 +144,17 @@ def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
     return notes
 
 
-def _interpreter(python: str) -> str:
-    import shutil
-
-    from paddlejob.errors import BadInput
-
-    path = shutil.which(python) if python else ""
-    if path is None:
-        raise BadInput(f"--python {python}: no such program")
-    return path
-
-
 def _begin(store: Store, prepared: list[Prepared]) -> Held:
-    """Store all jobs, or none if one of them cannot be stored."""
-    import time
+    from paddlejob.client.begin import begin
 
-    held: Held = []
-    try:
-        for one in prepared:
-            held.append(store.begin(one.document, one.options, time.time()))
-    except BaseException:
-        for folder, lock in held:
-            folder.remove()
-            lock.release()
-        raise
+    held, notes = begin(store, prepared)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     return held
 
 
 def _run_detached(store: Store, prepared: list[Prepared]) -> None:
-    from paddlejob.cli.targets.local import LocalTarget
+    from paddlejob.client.targets.local import LocalTarget
     from paddlejob.local.runner import start_detached
 
     target = LocalTarget(store)

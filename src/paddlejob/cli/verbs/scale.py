@@ -25,8 +25,8 @@ def command(
     Example:
       pdj scale resnet 4
     """
-    from paddlejob.cli.output.humanize import plural
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.describe.humanize import plural
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(cluster, context)
     target.change(namespace or target.default_namespace, name, worker={"replicas": workers})

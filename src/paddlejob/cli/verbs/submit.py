@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,9 +11,9 @@ from paddlejob.cli import program as programs
 from paddlejob.cli.options import Context, DryRun, Output, PlainFormat, check_namespace
 
 if TYPE_CHECKING:
-    from paddlejob.cli.submit.code import Shipment
-    from paddlejob.cli.submit.submission import Submission
-    from paddlejob.cli.targets.cluster import ClusterTarget
+    from paddlejob.client.submit.code import Shipment
+    from paddlejob.client.submit.submission import Submission
+    from paddlejob.client.targets.cluster import ClusterTarget
 
 
 def command(
@@ -37,12 +38,23 @@ def command(
     code: Annotated[
         str, typer.Option(help="Ship the files of this directory with the job and train in it.", metavar="DIR")
     ] = "",
-    queue: Annotated[str, typer.Option(help="Queue of the job.", metavar="QUEUE")] = "",
+    queue: Annotated[
+        str,
+        typer.Option(
+            help="Queue in which the job waits for quota: Kueue's, or Volcano's if it asks for that.", metavar="QUEUE"
+        ),
+    ] = "",
     save: programs.Save = "",
     output: PlainFormat = Output.yaml,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Stream the logs until the jobs end; Ctrl-C only stops watching.")
+        bool,
+        typer.Option(
+            "--follow", "-f", help="Watch the jobs until they end, or stream the logs to a pipe; Ctrl-C only detaches."
+        ),
     ] = False,
+    save_logs: Annotated[
+        str, typer.Option("--save-logs", help="With --follow, also write the logs to this directory.", metavar="DIR")
+    ] = "",
     namespace: Annotated[
         str,
         typer.Option(
@@ -70,11 +82,12 @@ def command(
       pdj submit job.yaml -n training --wait
     """
     from paddlejob.api.program import Overrides
-    from paddlejob.cli.output.formats import as_list, to_json, to_yaml
-    from paddlejob.cli.settings import default_image
-    from paddlejob.cli.submit.code import ship
-    from paddlejob.cli.submit.submission import read_submission
-    from paddlejob.cli.targets.target import cluster_target
+    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+    from paddlejob.client.settings import default_image
+    from paddlejob.client.submit.code import ship
+    from paddlejob.client.submit.submission import read_submission
+    from paddlejob.client.targets.target import cluster_target
+    from paddlejob.errors import BadInput
 
     wanted = Overrides(
         name=name,
@@ -90,6 +103,8 @@ def command(
         files or [], module, programs.arguments(invocation), wanted, image=lambda: default_image(gpus or 0)
     )
     submission, shipment = read_submission(chosen, namespace), None
+    if save_logs and (not follow or len(submission.jobs) > 1):
+        raise BadInput("--save-logs: works with --follow and a single job; use `pdj logs -f JOB --save DIR` for others")
     for warning in submission.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if code:
@@ -105,22 +120,16 @@ def command(
         return
     _submit(target, submission, shipment)
     if follow:
-        _follow(target, submission)
+        _follow(target, submission, save_logs)
     if wait or follow:
         _wait(target, submission)
 
 
 def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:
-    from paddlejob.cli.install.operators import find_operators, unavailable_message, unwatched_message
-    from paddlejob.cli.submit.apply import apply
-    from paddlejob.cli.submit.code import create_config_maps
+    from paddlejob.client.submit.send import send
+    from paddlejob.client.targets.operators import find_operators, unavailable_message, unwatched_message
 
-    lines = target.with_client(lambda client: apply(client, submission, target))
-    if shipment:
-        archive = shipment.archive
-        target.with_client(lambda client: create_config_maps(client, submission, archive))
-        lines.append(shipment.description)
-    for line in lines:
+    for line in send(target, submission, shipment):
         typer.echo(line)
     operators = target.with_client(find_operators)
     for namespace in dict.fromkeys(key[0] for key in submission.jobs):
@@ -133,19 +142,20 @@ def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | 
         typer.echo(f"next: `pdj why {name}{flags}`, `pdj logs -f {name}{flags}`, `pdj delete {name}{flags}`")
 
 
-def _follow(target: ClusterTarget, submission: Submission) -> None:
-    """Print the logs of the only job as they grow; of several jobs, only their phases."""
-    import sys
+def _follow(target: ClusterTarget, submission: Submission, save_logs: str) -> None:
+    """Watch the jobs on a terminal; elsewhere print the logs of a single job, and of several only their phases."""
+    from paddlejob.cli.output.pieces import copied, print_pieces
+    from paddlejob.cli.run.attach import watch_jobs
+    from paddlejob.client.targets.target import LogChoice
 
-    from paddlejob.cli.targets.target import LogChoice
-
+    if sys.stdout.isatty() and not save_logs:
+        raise typer.Exit(watch_jobs(target, submission.jobs))
     if len(submission.jobs) > 1:
         return
     namespace, name = submission.jobs[0]
+    pieces = target.logs(namespace, name, LogChoice(follow=True))
     try:
-        for piece in target.logs(namespace, name, LogChoice(follow=True)):
-            sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+        print_pieces(copied(pieces, save_logs, name) if save_logs else pieces)
     except KeyboardInterrupt:
         typer.echo(f"{name} keeps training; follow it with `pdj logs -f {name}{target.flags(namespace)}`", err=True)
         raise typer.Exit(130) from None

@@ -33,7 +33,7 @@ def resume(name: JobName, namespace: Namespace = "", cluster: Cluster = None, co
 
 def _change(name: str, namespace: str, cluster: bool | None, context: str, suspend: bool) -> str:
     """Change the job; returns the flags that select it."""
-    from paddlejob.cli.targets.target import choose_target
+    from paddlejob.client.targets.target import choose_target
 
     target = choose_target(cluster, context)
     namespace = namespace or target.default_namespace

@@ -30,8 +30,8 @@ def command(
     Example:
       pdj target cluster --context staging -n team
     """
-    from paddlejob.cli.targets.cluster import ClusterTarget
-    from paddlejob.cli.targets.remembered import Remembered, read_remembered, remember
+    from paddlejob.client.targets.cluster import ClusterTarget
+    from paddlejob.client.targets.remembered import Remembered, read_remembered, remember
     from paddlejob.errors import BadInput
 
     if target is None:

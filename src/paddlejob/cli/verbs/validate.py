@@ -10,7 +10,7 @@ import typer
 from paddlejob.cli.options import JobFiles, Output
 
 if TYPE_CHECKING:
-    from paddlejob.cli.file_check import Report
+    from paddlejob.client.file_check import Report
 
 
 def command(
@@ -28,7 +28,7 @@ def command(
     Example:
       pdj validate job.yaml
     """
-    from paddlejob.cli.output.formats import machine_readable
+    from paddlejob.cli.options import machine_readable
     from paddlejob.errors import InvalidJob
 
     reports = [_check(name) for name in files]
@@ -47,8 +47,8 @@ def command(
 
 def _check(name: str) -> Report:
     from paddlejob.api.documents import STDIN
-    from paddlejob.cli.file_check import Finding, Report, check_objects
-    from paddlejob.cli.files import jobs_in, objects_in
+    from paddlejob.client.file_check import Finding, Report, check_objects
+    from paddlejob.client.files import jobs_in, objects_in
     from paddlejob.errors import BadFile, PaddleJobError
 
     source = STDIN if name == "-" else name

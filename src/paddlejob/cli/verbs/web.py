@@ -9,7 +9,7 @@ import typer
 from paddlejob.cli.options import Cluster, Context, check_namespace
 
 if TYPE_CHECKING:
-    from paddlejob.web.source import Source
+    from paddlejob.web.sources.source import Source
 
 
 def command(
@@ -57,15 +57,15 @@ def command(
 
 
 def _sources(namespace: str, cluster: bool | None, context: str) -> list[Source]:
-    from paddlejob.cli.options import selects_cluster
-    from paddlejob.cli.targets.remembered import read_remembered
-    from paddlejob.web.local_source import LocalSource
+    from paddlejob.client.targets.remembered import read_remembered
+    from paddlejob.client.targets.selection import selects_cluster
+    from paddlejob.web.sources.local.source import LocalSource
 
     sources: list[Source] = [LocalSource(namespace=namespace)]
     selected = selects_cluster(cluster, context)
     if selected or (selected is None and read_remembered().cluster):
-        from paddlejob.cli.targets.target import cluster_target
-        from paddlejob.web.cluster.source import ClusterSource
+        from paddlejob.client.targets.target import cluster_target
+        from paddlejob.web.sources.cluster.source import ClusterSource
 
         sources.append(ClusterSource(cluster_target(context), namespace))
     return sources

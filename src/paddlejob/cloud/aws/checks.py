@@ -6,6 +6,7 @@ import difflib
 from typing import Any
 
 from paddlejob.cloud.aws.access.kubeconfig import find_cluster
+from paddlejob.cloud.aws.capacity import reservation_problems
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.quotas import quota_problems
@@ -32,6 +33,7 @@ def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
         *_missing_zones(aws, config),
         *_not_offered(aws, config),
         *quota_problems(aws, config),
+        *reservation_problems(aws, config),
         *_missing_key_pair(aws, config),
         *_unusable_kms_key(aws, config),
         *_missing_file_system(aws, config),

@@ -101,6 +101,11 @@ class Aws:
             return f"arn:{partition}:iam::{account}:role/{role}"
 
 
+def filters(wanted: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the filters of an EC2 request."""
+    return [{"Name": name, "Values": value.split(",")} for name, value in wanted.items()]
+
+
 def import_boto3() -> Any:
     try:
         import boto3

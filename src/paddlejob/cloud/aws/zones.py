@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
-from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.session import Aws, filters
 from paddlejob.errors import NotPossible
 
 # Zones without EKS control planes, by id, because zone names differ between accounts.
@@ -21,24 +20,18 @@ class Zone:
 
 def zones_of(aws: Aws) -> list[Zone]:
     """List the zones that this account can use, without Local Zones and Wavelength Zones."""
-    answer = aws.call(
-        "ec2",
-        "describe_availability_zones",
-        Filters=[
-            {"Name": "state", "Values": ["available"]},
-            {"Name": "zone-type", "Values": ["availability-zone"]},
-        ],
-    )
+    wanted = {"state": "available", "zone-type": "availability-zone"}
+    answer = aws.call("ec2", "describe_availability_zones", Filters=filters(wanted))
     zones = [Zone(item["ZoneName"], item.get("ZoneId", "")) for item in answer["AvailabilityZones"]]
     return sorted(zones, key=lambda zone: zone.name)
 
 
-def second_zone(config: ClusterConfig, zones: Sequence[Zone], deployed: str = "") -> str:
+def second_zone(aws: Aws, config: ClusterConfig, deployed: str = "") -> str:
     """Choose the control plane's second zone when the user listed one. A deployed choice is kept."""
     first = config.availability_zones[0]
-    free = [z.name for z in zones if z.name != first and z.id not in WITHOUT_CONTROL_PLANE]
     if deployed and deployed != first:
         return deployed
+    free = [zone.name for zone in zones_of(aws) if zone.name != first and zone.id not in WITHOUT_CONTROL_PLANE]
     if not free:
         raise NotPossible(f"region {config.region} has no second zone for the control plane; choose another region")
     return free[0]

@@ -1,7 +1,8 @@
 """Asks the NVIDIA driver for GPUs, as a program of its own: a driver that hangs must not take its caller along.
 
 `python gpu_driver.py nvml` prints what NVML lists; `python gpu_driver.py cuda` prints the UUIDs that a CUDA program
-sees, in its order. Both print JSON. Standard library only.
+sees, in its order; `python gpu_driver.py use` prints how busy each GPU is, `python gpu_driver.py usage` does so every
+few seconds until its reader is gone. All print JSON. Standard library only.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 MIG_ENABLED = 1
+USAGE_INTERVAL = 2.0
 BUFFER = 96
 
 
@@ -31,6 +35,18 @@ class PciInfo(ctypes.Structure):
         ("subsystem_id", ctypes.c_uint),
         ("bus_id", ctypes.c_char * 32),
     )
+
+
+class Utilization(ctypes.Structure):
+    """nvmlUtilization_t, in percent."""
+
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class Memory(ctypes.Structure):
+    """nvmlMemory_t, in bytes."""
+
+    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
 
 
 class Library:
@@ -55,6 +71,18 @@ class Library:
 
 def list_with_nvml() -> list[dict[str, Any] | None]:
     """All GPUs in PCI order; None for one that cannot be read, for instance because it fell off the bus."""
+    found = _each_gpu(_describe)
+    if None not in found:
+        found.sort(key=lambda gpu: gpu["pci"] if gpu else [])
+    return found
+
+
+def read_use() -> list[dict[str, Any]]:
+    """How busy each GPU is, in PCI order; GPUs that do not tell, such as divided ones, are left out."""
+    return sorted((gpu for gpu in _each_gpu(_use) if gpu), key=lambda gpu: list(gpu["pci"]))
+
+
+def _each_gpu(read: Callable[[Library, ctypes.c_void_p], dict[str, Any]]) -> list[dict[str, Any] | None]:
     nvml = Library("libnvidia-ml.so.1")
     nvml.call("nvmlInit_v2")
     found: list[dict[str, Any] | None] = []
@@ -62,12 +90,25 @@ def list_with_nvml() -> list[dict[str, Any] | None]:
         try:
             handle = ctypes.c_void_p()
             nvml.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
-            found.append(_describe(nvml, handle))
+            found.append(read(nvml, handle))
         except DriverError:
             found.append(None)
-    if None not in found:
-        found.sort(key=lambda gpu: gpu["pci"] if gpu else [])
     return found
+
+
+def _use(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
+    pci, busy, memory = PciInfo(), Utilization(), Memory()
+    nvml.call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
+    nvml.call("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(busy))
+    nvml.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
+    return {
+        "uuid": nvml.text("nvmlDeviceGetUUID", handle),
+        "name": nvml.text("nvmlDeviceGetName", handle),
+        "pci": [pci.domain, pci.bus, pci.device],
+        "percent": busy.gpu,
+        "memory": memory.used,
+        "capacity": memory.total,
+    }
 
 
 def _describe(nvml: Library, handle: ctypes.c_void_p) -> dict[str, Any]:
@@ -127,10 +168,16 @@ def list_with_cuda() -> list[str]:
     return found
 
 
+QUESTIONS: dict[str, Callable[[], object]] = {"nvml": list_with_nvml, "cuda": list_with_cuda, "use": read_use}
+
+
 def main() -> None:
     try:
-        print(json.dumps(list_with_cuda() if sys.argv[1:] == ["cuda"] else list_with_nvml()))
-    except (OSError, DriverError) as error:
+        while sys.argv[1] == "usage":
+            print(json.dumps(read_use()), flush=True)
+            time.sleep(USAGE_INTERVAL)
+        print(json.dumps(QUESTIONS[sys.argv[1]]()))
+    except (OSError, AttributeError, DriverError) as error:
         sys.exit(str(error))
 
 

@@ -111,6 +111,12 @@ def held_by_jobs(store: Store, other_than: JobFolder | None = None) -> Held:
     return {name: reservation for name, reservation in found.items() if reservation}
 
 
+def gpus_of_pods(folder: JobFolder) -> dict[str, list[str]]:
+    """The UUIDs of the GPUs that each pod of a job holds."""
+    found: dict[str, list[str]] = (read_if_intact(folder.path / FILE) or {}).get("gpus") or {}
+    return found
+
+
 def _gpus_of_pods(job: PaddleJob, slots: Collection[Slot]) -> Counter[str]:
     counts = {role: int(of_pod(spec.template["spec"])[GPU]) for role, spec in job.spec.roles.items()}
     return Counter({names.pod(job, role, index): counts[role] for role, index in _ordered(slots) if counts[role]})

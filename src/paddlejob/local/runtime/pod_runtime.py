@@ -64,7 +64,7 @@ class PodRuntime:
         self, pod: LocalPod, container: Manifest, shared: Mapping[str, Mapping[str, str]], peers: Iterable[Pod] = ()
     ) -> ProcessSpec:
         """`shared` are ConfigMaps of the engine; `peers` are pods that can be reached by name."""
-        hosts = {f"{peer.name}.{pod.key[0]}.svc": peer.address for peer in peers}
+        hosts = {f"{peer.name}.{peer.service}.{pod.key[0]}.svc": peer.address for peer in peers}
         given = environment(container, self._facts(pod, shared))
         hostname = pod.manifest["spec"].get("hostname") or ""
         mounts = self._mounts(pod, container, hosts | ({hostname: pod.seen.address} if hostname else {}), given)

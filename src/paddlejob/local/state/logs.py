@@ -1,8 +1,11 @@
-"""Reads the logs of a job's pods: whole, their tail, or as they grow, also across restarts."""
+"""The logs of a job's pods: read whole, their tail, or as they grow, also across restarts; old ones are removed."""
 
 from __future__ import annotations
 
+import re
+import shutil
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -10,12 +13,15 @@ from typing import Protocol
 from paddlejob.engine.log_follower import without_environment as without_environment
 from paddlejob.errors import BadInput
 from paddlejob.local.state.files import DamagedFile
+from paddlejob.local.state.log_times import offset_at
 from paddlejob.local.state.store import JobFolder, is_inactive
 from paddlejob.plan import names
 
 PIECE = 1 << 20
 PAUSE = 0.15
 TAIL_BYTES = 2048
+KEPT_ATTEMPTS = 10
+"""Attempts of a job whose logs are kept: one that restarts for weeks must not fill the disk."""
 
 
 class Choice(Protocol):
@@ -31,6 +37,10 @@ class Choice(Protocol):
     def follow(self) -> bool: ...
     @property
     def tail(self) -> int: ...
+    @property
+    def since(self) -> float | None: ...
+    @property
+    def pattern(self) -> re.Pattern[bytes] | None: ...
 
 
 def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
@@ -40,7 +50,7 @@ def follow_logs(folder: JobFolder, choice: Choice) -> Iterator[bytes]:
         over = is_over(folder)
         for path, title in _chosen(folder, choice).items():
             if path not in reading:
-                reading[path] = _Log(path, title, choice.tail)
+                reading[path] = _Log(path, title, choice)
         for log in reading.values():
             yield from log.news(prefixed=len(reading) > 1)
         if not choice.follow or over:
@@ -63,11 +73,8 @@ def is_over(folder: JobFolder) -> bool:
 
 
 def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
-    numbered = (path for path in folder.path.glob("logs/attempt-*") if path.name.partition("-")[2].isdecimal())
-    attempts = sorted(numbered, key=lambda path: int(path.name.partition("-")[2]))
-    if choice.attempt:
-        attempts = [path for path in attempts if path.name == f"attempt-{choice.attempt}"]
-    newest = attempts[-1:]
+    attempts = _attempts(folder)
+    newest = [attempts[choice.attempt or max(attempts)]] if choice.attempt in {0, *attempts} and attempts else []
     found: dict[Path, tuple[str, int]] = {}
     prefix = f"{folder.key[1]}-"
     for path in (log for attempt in newest for log in attempt.glob("*.log")):
@@ -80,26 +87,65 @@ def _chosen(folder: JobFolder, choice: Choice) -> dict[Path, str]:
     return {path: f"{role}-{index}" for path, (role, index) in sorted(found.items(), key=lambda item: item[1])}
 
 
+def prune_logs(folder: JobFolder, attempt: int) -> None:
+    """Remove the logs of attempts that are too old, when this one begins."""
+    for number, path in _attempts(folder).items():
+        if number <= attempt - KEPT_ATTEMPTS:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _attempts(folder: JobFolder) -> dict[int, Path]:
+    """The directories with the logs of each attempt."""
+    found = ((path.name.partition("-")[2], path) for path in folder.path.glob("logs/attempt-*"))
+    return {int(number): path for number, path in found if number.isdecimal()}
+
+
 class _Log:
-    def __init__(self, path: Path, title: str, tail: int) -> None:
+    def __init__(self, path: Path, title: str, choice: Choice) -> None:
         self._file = path.open("rb")
         self._title = title.encode()
+        self._pattern = choice.pattern
         self._unfinished = b""
-        if tail >= 0:
-            self._file.seek(_start_of_tail(path, tail))
+        start = 0 if choice.since is None else offset_at(path, choice.since)
+        if choice.tail >= 0 and choice.pattern:
+            start = _start_of_matches(path, start, choice.tail, choice.pattern)
+        elif choice.tail >= 0:
+            start = max(start, _start_of_tail(path, choice.tail))
+        self._file.seek(start)
 
     def news(self, prefixed: bool) -> Iterator[bytes]:
         while piece := self._file.read(PIECE):
-            yield self._marked(piece) if prefixed else piece
+            yield self._lines(piece, prefixed) if prefixed or self._pattern else piece
 
     def rest(self, prefixed: bool) -> bytes:
         """A last line without a newline."""
         left, self._unfinished = self._unfinished, b""
-        return b"[%s] %s\n" % (self._title, left) if left and prefixed else b""
+        return self._shown(left, prefixed) if left else b""
 
-    def _marked(self, piece: bytes) -> bytes:
+    def _lines(self, piece: bytes, prefixed: bool) -> bytes:
+        """The whole lines. One that is longer than a piece is shown in parts, so that it does not fill the memory."""
         *lines, self._unfinished = (self._unfinished + piece).split(b"\n")
-        return b"".join(b"[%s] %s\n" % (self._title, line) for line in lines)
+        if len(self._unfinished) > PIECE:
+            lines.append(self._unfinished)
+            self._unfinished = b""
+        return b"".join(self._shown(line, prefixed) for line in lines)
+
+    def _shown(self, line: bytes, prefixed: bool) -> bytes:
+        if self._pattern and not self._pattern.search(line):
+            return b""
+        return b"[%s] %s\n" % (self._title, line) if prefixed else line + b"\n"
+
+
+def _start_of_matches(path: Path, start: int, count: int, pattern: re.Pattern[bytes]) -> int:
+    """The offset of the last `count` lines that match."""
+    found: deque[int] = deque(maxlen=count)
+    with path.open("rb") as file:
+        offset = file.seek(start)
+        while line := file.readline(PIECE):
+            if pattern.search(line):
+                found.append(offset)
+            offset += len(line)
+    return found[0] if found else offset
 
 
 def _start_of_tail(path: Path, lines: int) -> int:

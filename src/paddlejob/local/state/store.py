@@ -18,6 +18,7 @@ from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
 from paddlejob.local.options import RunOptions
 from paddlejob.local.state.files import DamagedFile, read_json, write_json
+from paddlejob.local.state.history import NUMBER, History
 from paddlejob.local.state.records import PodRecord
 from paddlejob.locks import ProcessLock, is_locked, locked
 from paddlejob.plan import names, times
@@ -52,10 +53,11 @@ def file_name(name: str, what: str = "name") -> str:
 class JobFolder:
     """The files of one job."""
 
-    def __init__(self, root: Path, key: Key) -> None:
+    def __init__(self, root: Path, key: Key, path: Path | None = None) -> None:
+        """In the directory of the present job, or of a former run."""
         self.key = key
         namespace, name = key
-        self.path = root / "jobs" / file_name(namespace, "namespace") / file_name(name)
+        self.path = path or root / "jobs" / file_name(namespace, "namespace") / file_name(name)
         self._cached: tuple[int, int, Document] | None = None
         self._status: Status | None = None
 
@@ -219,7 +221,7 @@ class Store:
         return path
 
     def begin(self, document: Document, options: RunOptions, now: float) -> tuple[JobFolder, ProcessLock]:
-        """Store a new job, replacing one of its name that has no runner; returns it with the lock of its runner."""
+        """Store a new job, and keep one of its name as a former run; returns it with the lock of its runner."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         given = document["metadata"]
         folder = self.folder((given.get("namespace") or "default", given["name"]))
@@ -248,9 +250,10 @@ class Store:
             "creationTimestamp": times.format(now),
         }
         stored, run = {**document, "metadata": metadata}, options.to_json()
-        json.dumps([stored, run])  # Fails before the former job of this name is removed.
-        folder.remove()
+        json.dumps([stored, run])  # Fails before the former run of this name is moved.
+        number = History(self.root, folder.key).keep(folder.path)
         (folder.path / "logs").mkdir(parents=True)
+        (folder.path / NUMBER).write_text(f"{number}\n")
         folder.write_status(Status())
         write_json(folder.path / "run.json", run)
         (folder.path / "run.json").chmod(0o600)  # It holds Secrets and the user's environment.

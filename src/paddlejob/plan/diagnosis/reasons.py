@@ -6,6 +6,7 @@ import re
 
 from paddlejob.plan import names
 from paddlejob.plan.objects.pod_group import ADMITTED_LATER, group_in_use
+from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase
 
@@ -48,8 +49,15 @@ def _unschedulable(s: Snapshot) -> Reason | None:
         )
     return UNSCHEDULABLE, (
         f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node; free or add nodes, or lower the requests "
-        f"of the template: {telling.message} ({telling.name})"
+        f"of the template: {telling.message} ({telling.name}){_old_crd(s)}"
     )
+
+
+def _old_crd(s: Snapshot) -> str:
+    """Why an elastic job does not go on with the workers that fit, if the CRD is older than the operator."""
+    if s.records_members or not is_resizable(s.job):
+        return ""
+    return "; it cannot train with fewer workers because the CRD is older than the operator: apply deploy/v1/crd.yaml"
 
 
 def _image(pods: list[Pod]) -> Reason | None:

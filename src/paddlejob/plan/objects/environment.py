@@ -25,7 +25,8 @@ REFERRED_TO = (c.ENV_POD_IP, c.ENV_PORT)
 COLLECTIVE = (Mode.COLLECTIVE, Mode.SINGLE)
 UNKNOWN = "0.0.0.0"
 """For a worker whose pod has no address yet. Only servers are connected to."""
-Addresses = Mapping[Slot, str]
+Hosts = Mapping[Slot, str]
+"""Names or addresses under which pods reach each other."""
 
 
 def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[str, Any]]:
@@ -55,21 +56,21 @@ def of_pod(job: PaddleJob, role: Role, index: int, attempt: int) -> list[dict[st
     return found
 
 
-def of_joining(job: PaddleJob, index: int, attempt: int, addresses: Addresses) -> list[dict[str, Any]]:
+def of_joining(job: PaddleJob, index: int, attempt: int, hosts: Hosts) -> list[dict[str, Any]]:
     """Variables of a worker that joins others which train; they take precedence over those of the attempt.
 
     Paddle fails if the list of workers is shorter than the worker's own index. Its first worker pushes its initial
     parameters to the servers, which undoes the training, unless TEST_MODE is set (docs/decisions/0008).
     """
     workers = job.spec.roles[Role.WORKER].replicas
-    known = {**addresses, (Role.WORKER, index): f"$({c.ENV_POD_IP})"}
-    hosts = [network.host(job, Role.WORKER, one, known.get((Role.WORKER, one), UNKNOWN)) for one in range(workers)]
+    known = {**hosts, (Role.WORKER, index): f"$({c.ENV_POD_IP})"}
+    listed = [known.get((Role.WORKER, one)) or network.host(job, Role.WORKER, one, UNKNOWN) for one in range(workers)]
     ports = [network.port(job, Role.WORKER, one, attempt) for one in range(workers)]
     found = [
         _variable(c.ENV_JOINS, 1),
         _variable(c.ENV_TRAINERS_NUM, workers),
-        _variable(c.ENV_TRAINERS, ",".join(hosts)),
-        _variable(c.ENV_ENDPOINTS, ",".join(map(network.endpoint, hosts, ports))),
+        _variable(c.ENV_TRAINERS, ",".join(listed)),
+        _variable(c.ENV_ENDPOINTS, ",".join(map(network.endpoint, listed, ports))),
     ]
     return [*found, _variable(c.KEEP_PARAMETERS, 1)] if index == 0 else found
 
@@ -97,12 +98,10 @@ def _heter_stage(role: Role, spec: RoleSpec) -> list[dict[str, Any]]:
     return []
 
 
-def of_attempt(job: PaddleJob, attempt: int, addresses: Addresses) -> dict[str, str]:
-    """Variables that all pods of an attempt share; `addresses` has those of all its replicas."""
-    replicas = {role: sorted(index for other, index in addresses if other is role) for role in job.spec.roles}
-    hosts = {
-        role: [network.host(job, role, index, addresses[role, index]) for index in replicas[role]] for role in replicas
-    }
+def of_attempt(job: PaddleJob, attempt: int, known: Hosts) -> dict[str, str]:
+    """Variables that all pods of an attempt share; `known` has the hosts of all its replicas."""
+    replicas = {role: sorted(index for other, index in known if other is role) for role in job.spec.roles}
+    hosts = {role: [known[role, index] for index in replicas[role]] for role in replicas}
     endpoints = {
         role: [
             network.endpoint(host, network.port(job, role, index, attempt))
@@ -149,12 +148,12 @@ def _master(workers: list[str], first_port: int) -> dict[str, str]:
     }
 
 
-def too_large(job: PaddleJob, attempt: int = 1, addresses: Addresses | None = None) -> str:
+def too_large(job: PaddleJob, attempt: int = 1, hosts: Hosts | None = None) -> str:
     """Why no process could start with the environment of this job; empty if one can.
 
     Before the addresses are known they are taken for IPv4; IPv6 addresses may be almost three times as long.
     """
-    known = addresses or dict.fromkeys(job.spec.slots, "255.255.255.255")
+    known = hosts or {slot: network.host(job, *slot, "255.255.255.255") for slot in job.spec.slots}
     for name, value in of_attempt(job, attempt, known).items():
         if len(name) + 1 + len(value) > c.ENV_VALUE_LIMIT:
             shorter = " or intranet: PodIP" if job.spec.intranet is Intranet.SERVICE else ""

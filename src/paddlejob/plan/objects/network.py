@@ -9,6 +9,7 @@ from paddlejob.api.types import Intranet, PaddleJob, Role
 from paddlejob.plan import names
 from paddlejob.plan.objects.metadata import labels, metadata
 from paddlejob.plan.restarts.jitter import spread
+from paddlejob.plan.world import Pod
 
 HOST_BLOCKS = (contract.HOST_PORT_LAST - contract.HOST_PORT_FIRST + 1) // contract.PORTS_PER_POD
 
@@ -25,25 +26,41 @@ def port(job: PaddleJob, role: Role, index: int, attempt: int) -> int:
 def host(job: PaddleJob, role: Role, index: int, address: str) -> str:
     """The host under which other pods reach this one. Paddle rejects a host name without a dot."""
     if job.spec.intranet is Intranet.SERVICE:
-        return f"{names.pod(job, role, index)}.{job.namespace}.svc"
+        return f"{names.pod(job, role, index)}.{names.service(job)}.{job.namespace}.svc"
     return address
+
+
+def host_of(job: PaddleJob, pod: Pod) -> str:
+    """The host of a pod that exists. Empty if it has no address yet; a pod of 0.1 has a Service of its own."""
+    if job.spec.intranet is Intranet.SERVICE and pod.address and not pod.service:
+        return f"{pod.name}.{job.namespace}.svc"
+    return host(job, pod.role, pod.index, pod.address) if pod.address else ""
 
 
 def endpoint(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def service(job: PaddleJob, role: Role, index: int) -> dict[str, Any]:
-    """A headless Service that resolves before its pod is ready: pods look each other up while they start."""
-    chosen = labels(job, role, index)
+def service(job: PaddleJob) -> dict[str, Any]:
+    """The headless Service of all pods of a job."""
+    return _headless(job, names.service(job), labels(job))
+
+
+def service_of_pod(job: PaddleJob, pod: Pod) -> dict[str, Any]:
+    """The headless Service of one pod that 0.1 created."""
+    return _headless(job, pod.name, labels(job, pod.role, pod.index))
+
+
+def _headless(job: PaddleJob, name: str, chosen: dict[str, str]) -> dict[str, Any]:
+    """It resolves before pods are ready: they look each other up while they start."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(job, names.pod(job, role, index), chosen),
+        "metadata": metadata(job, name, chosen),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": chosen,
-            "ports": [{"name": "paddle", "port": port(job, role, index, attempt=0)}],
+            "ports": [{"name": "paddle", "port": port(job, Role.WORKER, 0, attempt=0)}],
         },
     }

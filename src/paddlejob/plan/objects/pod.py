@@ -13,6 +13,7 @@ from paddlejob.plan import names
 from paddlejob.plan.objects import environment, network
 from paddlejob.plan.objects.metadata import labels, metadata
 from paddlejob.plan.size import is_resizable
+from paddlejob.plan.workload import PodUpdate
 
 LOST_NODE_SECONDS = 3
 """The node controller has waited 40 s by default before it calls a node unreachable; the whole job stands still."""
@@ -32,12 +33,14 @@ class PodSource:
     build: str
     group: str = ""
     replacement: int = 0
-    peers: environment.Addresses | None = None
+    peers: environment.Hosts | None = None
+    update: PodUpdate | None = None
 
     def __call__(self) -> Manifest:
-        return pod_manifest(
+        made = pod_manifest(
             self.job, self.role, self.index, self.attempt, self.build, self.group, self.replacement, self.peers
         )
+        return add_update(made, self.update) if self.update else made
 
 
 def pod_manifest(
@@ -48,9 +51,9 @@ def pod_manifest(
     build: str,
     group: str = "",
     replacement: int = 0,
-    peers: environment.Addresses | None = None,
+    peers: environment.Hosts | None = None,
 ) -> Manifest:
-    """`peers` are the addresses of the others, if the pod joins while they train."""
+    """`peers` are the hosts of the others, if the pod joins while they train."""
     template = copy.deepcopy(job.spec.roles[role].template)
     spec: Manifest = template["spec"]
     given = template.get("metadata") or {}
@@ -76,6 +79,8 @@ def pod_manifest(
     if peers is not None:
         made += environment.of_joining(job, index, attempt, peers)
     _add_environment(trainer, job, attempt, made)
+    if job.spec.intranet is Intranet.SERVICE:
+        spec |= {"hostname": names.pod(job, role, index), "subdomain": names.service(job)}
     if job.spec.intranet is Intranet.HOST:
         _use_host_network(spec, trainer, job, role, index, attempt)
     _avoid_nodes(spec, job.status.avoidedNodes)
@@ -84,6 +89,24 @@ def pod_manifest(
         annotations[contract.ANNOTATION_VOLCANO_GROUP] = group
     about = metadata(job, names.pod(job, role, index), marked) | {"annotations": annotations}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
+
+
+def add_update(pod: Manifest, update: PodUpdate) -> Manifest:
+    """Add what Kueue assigned to the pod, so that it runs where its quota is."""
+    about, spec = pod["metadata"], pod["spec"]
+    about["labels"] = {**update.labels, **about["labels"]}
+    about["annotations"] = {**update.annotations, **about["annotations"]}
+    if update.node_selector:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **update.node_selector}
+    if update.tolerations:
+        given = spec.get("tolerations") or []
+        spec["tolerations"] = [*given, *(dict(one) for one in update.tolerations if one not in given)]
+    if update.scheduling_gates:
+        if not about["annotations"].keys() & set(contract.TOPOLOGY_REQUESTS.values()):
+            about["annotations"][contract.TOPOLOGY_UNCONSTRAINED] = "true"
+        gates = [{"name": name} for name in update.scheduling_gates]
+        spec["schedulingGates"] = [*(spec.get("schedulingGates") or []), *gates]
+    return pod
 
 
 def _add_environment(container: Manifest, job: PaddleJob, attempt: int, variables: list[Manifest]) -> None:

@@ -93,13 +93,21 @@ def _when(s: Snapshot) -> str:
 def _exhausted(s: Snapshot, counted: int, cause: Cause) -> Cause:
     often = f"{counted} times" if counted > 1 else "once"
     since = f" since {_furthest(s)}" if backoff.steps_known(s) else ""
-    return Cause(
-        "BackoffLimitExceeded", f"failed {often}{since}, backoffLimit is {s.job.spec.backoff_limit}: {cause.message}"
+    headline, newline, output = cause.message.partition("\n")
+    message = f"failed {often}{since}, backoffLimit is {s.job.spec.backoff_limit}: {headline}{_counts_anew(s)}"
+    return Cause("BackoffLimitExceeded", f"{message}{newline}{output}")
+
+
+def _counts_anew(s: Snapshot) -> str:
+    """A remedy for a program whose second phase, as fine-tuning after pre-training, counts its steps from 1 again."""
+    progress = s.status.progress or Progress()
+    if progress.highestStep is None or progress.step is None or progress.step >= progress.highestStep:
+        return ""
+    return (
+        f"; its last attempt reached step {progress.step}: if it begins to count anew in a second phase, print a step "
+        "that counts over all phases, or name one by spec.progress.pattern"
     )
 
 
 def _furthest(s: Snapshot) -> str:
-    progress = s.status.progress or Progress()
-    if progress.highestStep is not None:
-        return f"step {progress.highestStep} was reached"
-    return f"epoch {progress.highestEpoch} was reached"
+    return f"{(s.status.progress or Progress()).furthest} was reached"

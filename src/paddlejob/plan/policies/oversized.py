@@ -5,13 +5,13 @@ from __future__ import annotations
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
-from paddlejob.plan.objects import environment
+from paddlejob.plan.objects import environment, network
 from paddlejob.plan.snapshot import Snapshot
 
 
 def fail_oversized(s: Snapshot) -> Plan | None:
     pods = [] if s.published else [s.current[slot] for slot in s.slots if slot in s.current]
-    addresses = {(pod.role, pod.index): pod.address for pod in pods if pod.address}
-    known = addresses if len(addresses) == len(s.slots) else None
+    hosts = {(pod.role, pod.index): network.host_of(s.job, pod) for pod in pods if pod.address}
+    known = hosts if len(hosts) == len(s.slots) else None
     message = environment.too_large(s.job, s.status.attempt, known)
     return fail(s, Cause("EnvironmentTooLarge", message)) if message else None

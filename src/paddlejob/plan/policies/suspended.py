@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from paddlejob.api.types import Phase, Role
+from paddlejob.api.types import Phase
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.finish import leave_gang
 from paddlejob.plan.report import reported
-from paddlejob.plan.restarts.rebuild import delete_pods, next_attempt
+from paddlejob.plan.restarts.rebuild import delete_pods, pause
 from paddlejob.plan.snapshot import Snapshot
 
 
@@ -19,17 +19,5 @@ def hold_suspended(s: Snapshot) -> Plan | None:
     if s.status.phase is Phase.SUSPENDED:
         status = reported(s, Phase.SUSPENDED, "Suspended", message)
         return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s)))
-    status = reported(
-        s,
-        Phase.SUSPENDED,
-        "Suspended",
-        message,
-        **{
-            **next_attempt(s),
-            # A job without a status may have pods already.
-            "attempt": max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
-            "startTime": "",
-            "worker": s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": ""}),
-        },
-    )
+    status = reported(s, Phase.SUSPENDED, "Suspended", message, **pause(s))
     return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", message)))

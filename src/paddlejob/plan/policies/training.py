@@ -39,14 +39,16 @@ def may_be_woken(pod: Pod, now: float) -> bool:
 def _progress(s: Snapshot) -> str:
     if s.succeeded_workers:
         return f"{len(s.succeeded_workers)} of {len(s.members)} workers have finished"
-    if s.lacking:
-        wanted = s.job.spec.roles[Role.WORKER].replicas
+    wanted = s.job.spec.roles[Role.WORKER].replicas
+    if s.lacking or s.most_workers < wanted:
         return f"training with {len(s.members)} of {wanted} workers{_why_not_all(s)}"
     return "all pods are running"
 
 
 def _why_not_all(s: Snapshot) -> str:
     """Why an elastic job does not have all the workers that it asks for, as far as that is known at the moment."""
+    if not s.lacking:
+        return f"; queue {s.status.queue} has quota for {s.most_workers}"
     rejected = (s.world.rejection_of(names.pod(s.job, Role.WORKER, index)) for index in s.lacking)
     found = [pod.message for pod in s.spares.values() if pod.message] + [one.message for one in rejected if one]
     return f": {found[0]}" if found else "; the others are added when there is room for them"

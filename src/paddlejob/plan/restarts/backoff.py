@@ -2,6 +2,8 @@
 
 Steps decide where the log tells them. An attempt that went back to its checkpoint and came as far as before has made
 no progress, however long it ran. Where no step is known, an attempt that trained for a minute counts as progress.
+An attempt that ended within seconds delays the next one even if its step rose: a program that counts in a file of its
+own and crashes at once would otherwise be restarted five times a second, without end.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ FIRST_DELAY = 2.0
 LONGEST_DELAY = 300.0
 TRAINED = 60.0
 """Seconds of training that count as progress where no step is known."""
+SHORTEST_ATTEMPT = 10.0
+"""Seconds of training after which an attempt that came further is followed by the next at once."""
 
 
 def steps_known(s: Snapshot) -> bool:
     """Or epochs, for a program that prints only those."""
-    progress = s.status.progress or Progress()
-    return progress.highestStep is not None or progress.highestEpoch is not None
+    return bool((s.status.progress or Progress()).furthest)
 
 
 def gained_steps(s: Snapshot) -> bool:
@@ -44,8 +47,9 @@ def _trained(s: Snapshot) -> float:
 
 
 def series(s: Snapshot) -> int:
-    """How many attempts in a row, with the current one, ended without progress."""
-    return 0 if made_progress(s) else s.status.restartsWithoutProgress + 1
+    """How many attempts in a row, with the current one, ended without progress or within seconds."""
+    lasted = _trained(s) >= SHORTEST_ATTEMPT
+    return 0 if made_progress(s) and lasted else s.status.restartsWithoutProgress + 1
 
 
 def delay(series: int) -> float:

@@ -45,6 +45,17 @@ def next_attempt(s: Snapshot) -> dict[str, object]:
     }
 
 
+def pause(s: Snapshot) -> dict[str, object]:
+    """What changes in the status when a job stops for a while, which is not counted as a restart."""
+    return {
+        **next_attempt(s),
+        # A job without a status may have pods already.
+        "attempt": max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
+        "startTime": "",
+        "worker": s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": ""}),
+    }
+
+
 def delete_pods(s: Snapshot, because: str, *, quick: bool = False) -> list[Action]:
     return [
         Delete(Kind.POD, pod.name, pod.uid, because, grace=short_grace(s.job, pod) if quick else None)

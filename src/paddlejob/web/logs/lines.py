@@ -53,6 +53,8 @@ class Match:
     line: int
     """Its number, from 1."""
     text: str
+    spans: tuple[tuple[int, int], ...] = ()
+    """Where the pattern matches, in UTF-16 code units, as JavaScript counts."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from paddlejob.web.logs.lines import Match, Matches, decode
 BLOCK = 4 << 20
 MOST_MATCHES = 500
 PATTERN_LIMIT = 1000
+MOST_SPANS = 50
+"""Of one line, to highlight."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ def search(logs: Iterable[Searched], pattern: str) -> Matches:
             for number, line in _matching(compiled, block):
                 if len(found) == MOST_MATCHES:
                     return Matches(found, complete=False, searched=size)
-                found.append(Match(log.replica, log.attempt, before + number, decode(line)))
+                text = decode(line)
+                found.append(Match(log.replica, log.attempt, before + number, text, _spans(compiled, text)))
             before += block.count(b"\n")
     return Matches(found, complete=True, searched=size)
 
@@ -79,6 +83,19 @@ def _matching(compiled: Any, block: bytes) -> Iterator[tuple[int, bytes]]:
         position = end + 1
         if position >= len(block):
             return
+
+
+def _spans(compiled: Any, text: str) -> tuple[tuple[int, int], ...]:
+    """The page does not match by itself: a pattern of RE2 may mean something else there, or take forever."""
+    content = text.encode()
+    found = islice((match.span() for match in compiled.finditer(content)), MOST_SPANS)
+    units = [(_units(content[:start]), _units(content[:end])) for start, end in found]
+    return tuple((start, end) for start, end in units if end > start)
+
+
+def _units(content: bytes) -> int:
+    """A match may begin or end inside a character, where the pattern asks for single bytes."""
+    return len(content.decode(errors="ignore").encode("utf-16-le")) // 2
 
 
 def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -4,16 +4,17 @@ import { h } from "./dom.js";
 
 const SEQUENCE = /\x1b(?:\[([0-9;:]*)([A-Za-z])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
 
-export function coloured(text, marked) {
+// `spans` says where to highlight: pairs of positions in the text, in order.
+export function coloured(text, spans = []) {
   const nodes = [];
   let style = { colour: "", bold: false };
   let from = 0;
   for (const found of text.matchAll(SEQUENCE)) {
-    push(nodes, text.slice(from, found.index), style, marked);
+    push(nodes, text, from, found.index, style, spans);
     from = found.index + found[0].length;
     if (found[2] === "m") style = next(style, found[1]);
   }
-  push(nodes, text.slice(from), style, marked);
+  push(nodes, text, from, text.length, style, spans);
   return nodes;
 }
 
@@ -31,25 +32,20 @@ function next(style, codes) {
   return { colour, bold };
 }
 
-function push(nodes, text, style, marked) {
-  if (!text) return;
-  const parts = marked ? highlighted(text, marked) : [text];
+function push(nodes, text, from, to, style, spans) {
+  if (from === to) return;
+  const parts = highlighted(text, from, to, spans);
   const name = [style.colour && `ansi-${style.colour}`, style.bold && "ansi-bold"].filter(Boolean).join(" ");
   if (name) nodes.push(h("span", { class: name }, parts));
   else nodes.push(...parts);
 }
 
-function highlighted(text, marked) {
+function highlighted(text, from, to, spans) {
   const parts = [];
-  let from = 0;
-  marked.lastIndex = 0;
-  for (let found = marked.exec(text); found; found = marked.exec(text)) {
-    if (!found[0]) {
-      marked.lastIndex += 1;
-      continue;
-    }
-    parts.push(text.slice(from, found.index), h("mark", {}, found[0]));
-    from = found.index + found[0].length;
+  for (const [start, end] of spans) {
+    if (end <= from || start >= to) continue;
+    parts.push(text.slice(from, Math.max(from, start)), h("mark", {}, text.slice(Math.max(from, start), Math.min(to, end))));
+    from = Math.min(to, end);
   }
-  return [...parts, text.slice(from)].filter((part) => part !== "");
+  return [...parts, text.slice(from, to)].filter((part) => part !== "");
 }

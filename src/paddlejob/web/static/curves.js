@@ -52,6 +52,7 @@ export class Curves {
   show(series) {
     const names = Object.keys(series.metrics);
     this.empty.hidden = names.length > 0;
+    for (const [name, chart] of this.charts) if (!names.includes(name)) this.remove(name, chart);
     for (const name of names) {
       if (!this.charts.has(name)) {
         const chart = new Chart(name, t("step"));
@@ -61,6 +62,13 @@ export class Curves {
       this.charts.get(name).show(this.curves(name, series));
     }
     replace(this.chips, [...this.others.entries()].map(([key, { row }]) => h("button", { class: "chip", title: t("close"), onclick: () => { this.others.delete(key); this.update(); } }, `${row.name} ✕`)));
+  }
+
+  // A job that runs again starts with no curves.
+  remove(name, chart) {
+    chart.close();
+    chart.element.remove();
+    this.charts.delete(name);
   }
 
   curves(name, series) {

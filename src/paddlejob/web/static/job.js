@@ -1,6 +1,6 @@
 // The page of a job.
 
-import { jobPath, Stream } from "./api.js";
+import { get, jobPath, Stream } from "./api.js";
 import { actionButtons } from "./actions.js";
 import { Curves } from "./curves.js";
 import { h, replace } from "./dom.js";
@@ -20,7 +20,7 @@ export function jobPage(main, row) {
   for (const name of ["head", "attempts", "replicas", "events"]) parts[name] = h("section", { id: name });
   const file = h("pre", {});
   const curves = new Curves(row);
-  replace(main, jobHead(row, "overview"), parts.head, curves.element, parts.attempts, parts.replicas, parts.events, h("section", {}, h("details", { id: "file" }, h("summary", {}, t("file")), file)));
+  replace(main, jobHead(row, "overview"), parts.head, curves.element, parts.attempts, parts.replicas, parts.events, h("section", {}, h("details", { id: "file" }, h("summary", {}, t("file")), file), plan(row)));
   let said = "";
   let last = null;
 
@@ -43,6 +43,24 @@ export function jobPage(main, row) {
   };
   const stream = new Stream(`${jobPath(row)}/stream`, { message: show, problem }).start();
   return { close: () => { stream.close(); curves.close(); }, logs: jobLink(row, "/logs") };
+}
+
+// Built on the server when it is opened, because a large job has many objects.
+function plan(row) {
+  const note = h("p", { class: "muted" });
+  const text = h("pre", {});
+  const details = h("details", { id: "plan" }, h("summary", {}, t("plan")), note, text);
+  details.addEventListener("toggle", async () => {
+    if (!details.open) return;
+    try {
+      const answer = await get(`${jobPath(row)}/plan`);
+      text.textContent = answer.text;
+      note.textContent = answer.shown < answer.objects ? t("planPart", answer.shown, answer.objects) : "";
+    } catch (error) {
+      note.textContent = error.message;
+    }
+  });
+  return details;
 }
 
 function headline(detail, done) {
@@ -79,23 +97,37 @@ function facts(detail) {
 }
 
 function timeline(detail) {
+  if (!detail.attempts.length) return h("p", { class: "empty" }, t("noAttempts"));
   const known = detail.attempts.filter((attempt) => attempt.start);
   const first = Math.min(...known.map((attempt) => attempt.start));
   const last = Math.max(...known.map((attempt) => attempt.end || now()));
-  const span = Math.max(1, last - first);
+  const missing = detail.attempts[0].number - 1;
   return h(
     "ol",
     { class: "timeline" },
-    detail.attempts.map((attempt) => {
-      const end = attempt.end || (OVER.has(detail.row.phase) ? last : now());
-      const stripe = h("i", { class: attempt.warning ? "bad" : attempt.end ? "good" : "live" });
-      if (attempt.start) {
-        stripe.style.marginLeft = `${((attempt.start - first) / span) * 100}%`;
-        stripe.style.width = `${Math.max(0.6, ((end - attempt.start) / span) * 100)}%`;
-      }
-      const when = attempt.start ? `${clock(attempt.start)} · ${attempt.end ? duration(attempt.end - attempt.start) : t("running")}` : "";
-      return h("li", { "data-attempt": attempt.number }, h("span", { class: "which" }, `${t("Attempt")} ${attempt.number}`), h("span", { class: "muted num when" }, when), h("span", { class: "track" }, stripe), h("span", { class: "reason" }, attempt.reason ? h("b", {}, attempt.reason) : null, attempt.message && attempt.message !== attempt.reason ? ` ${attempt.message}` : ""));
-    }),
+    missing ? h("li", {}, h("span", { class: "muted" }, t("earlier", missing))) : null,
+    detail.attempts.map((attempt, index) => attemptRow(attempt, detail.attempts[index - 1], { first, last, span: Math.max(1, last - first), over: OVER.has(detail.row.phase) })),
+  );
+}
+
+function attemptRow(attempt, before, scale) {
+  const end = attempt.end || (scale.over ? scale.last : now());
+  const stripe = h("i", { class: attempt.failed ? "bad" : attempt.end ? "good" : "live" });
+  if (attempt.start) {
+    stripe.style.marginLeft = `${((attempt.start - scale.first) / scale.span) * 100}%`;
+    stripe.style.width = `${Math.max(0.6, ((end - attempt.start) / scale.span) * 100)}%`;
+  }
+  const when = attempt.start ? `${clock(attempt.start)} · ${attempt.end ? duration(attempt.end - attempt.start) : t("running")}` : "";
+  const resized = before && before.workers !== attempt.workers && attempt.workers;
+  const size = resized ? t("resized", before.workers, attempt.workers) : attempt.workers ? t("size", attempt.workers) : "";
+  const why = attempt.reason === "Running" ? "" : attempt.message;
+  return h(
+    "li",
+    { "data-attempt": attempt.number },
+    h("span", { class: "which" }, `${t("Attempt")} ${attempt.number}`, h("span", { class: resized ? "size changed" : "size muted" }, size)),
+    h("span", { class: "muted num when" }, when),
+    h("span", { class: "track" }, stripe),
+    h("span", { class: "reason" }, why ? [attempt.reason ? h("b", {}, `${attempt.reason} `) : null, why] : null),
   );
 }
 

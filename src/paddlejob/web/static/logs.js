@@ -62,16 +62,15 @@ export function logsPage(main, row, replica = "") {
     try {
       const answer = await get(`${base}/search?${query()}&q=${encodeURIComponent(pattern)}`);
       if (turn !== searching) return;
-      const marked = highlighter(pattern);
-      replace(lines, answer.found.map((match) => line(match.replica, match.text, marked, match.line)));
+      replace(lines, answer.found.map((match) => line(match.replica, match.text, match.spans, match.line)));
       note.textContent = !answer.found.length ? t("noMatches") : answer.complete ? t("matches", answer.found.length, bytes(answer.searched)) : t("moreMatches", answer.found.length);
     } catch (problem) {
       if (turn === searching) note.textContent = problem.message;
     }
   }
 
-  function line(name, text, marked, number) {
-    return h("div", { class: "line" }, number ? h("span", { class: "muted number" }, String(number)) : null, prefixed() ? h("span", { class: "from" }, name) : null, h("span", { class: "text" }, coloured(text, marked)));
+  function line(name, text, spans, number) {
+    return h("div", { class: "line" }, number ? h("span", { class: "muted number" }, String(number)) : null, prefixed() ? h("span", { class: "from" }, name) : null, h("span", { class: "text" }, coloured(text, spans)));
   }
 
   function add(pieces, first) {
@@ -120,13 +119,4 @@ export function logsPage(main, row, replica = "") {
   wrapLines();
   reload();
   return { close: () => { clearTimeout(timer); stop(); searching += 1; }, search };
-}
-
-// The server searches with RE2; what a browser cannot read as a pattern of its own is not highlighted.
-function highlighter(pattern) {
-  try {
-    return new RegExp(pattern, pattern === pattern.toLowerCase() ? "gi" : "g");
-  } catch {
-    return null;
-  }
 }

@@ -38,6 +38,7 @@ function machine(one) {
     h("h2", {}, one.title),
     one.note ? h("p", { class: "muted" }, one.note) : null,
     h("div", { class: "meters" }, one.resources.map(meter)),
+    one.gpus.length ? gpus(one.gpus) : null,
     one.nodes.length ? nodes(one.nodes) : null,
     one.queues.length ? queues(one.queues) : null,
   );
@@ -62,12 +63,32 @@ function meter(resource) {
   );
 }
 
+function table(title, heads, rows) {
+  const head = h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, name))));
+  const body = rows.map((cells) => h("tr", { "data-name": typeof cells[0] === "string" ? cells[0] : null }, cells.map((cell) => h("td", { class: "num" }, cell))));
+  return [h("h3", {}, title), h("div", { class: "scroll" }, h("table", {}, head, h("tbody", {}, body)))];
+}
+
+function gpus(found) {
+  const memory = (gpu) => (gpu.capacity === null ? "" : `${bytes(gpu.memory)} / ${bytes(gpu.capacity)}`);
+  const rows = found.map((gpu) => [gpu.index, gpu.name, gpu.percent === null ? "" : gauge(gpu.percent), memory(gpu), gpu.holder || t("free")]);
+  return table("GPU", ["#", t("name"), t("used"), t("memory"), t("holders")], rows);
+}
+
+function gauge(percent) {
+  const filled = h("i", { class: "used" });
+  filled.style.width = `${Math.min(100, percent)}%`;
+  return h("div", { class: "gauge" }, h("div", { class: "stack" }, filled), `${Math.round(percent)}%`);
+}
+
 function nodes(found) {
   const names = [...new Set(found.flatMap((node) => Object.keys(node.capacity)))];
   const cells = (node) => [node.name, node.state, ...names.map((name) => (name in node.capacity ? `${amount(name, node.held[name] || 0)} / ${amount(name, node.capacity[name])}` : ""))];
-  return [h("h3", {}, t("nodes")), h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, [t("name"), t("state"), ...names].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, found.map((node) => h("tr", {}, cells(node).map((cell) => h("td", { class: "num" }, cell)))))))];
+  return table(t("nodes"), [t("name"), t("state"), ...names], found.map(cells));
 }
 
 function queues(found) {
-  return [h("h3", {}, t("queues")), h("div", { class: "scroll" }, h("table", {}, h("tbody", {}, found.map((queue) => h("tr", {}, h("td", {}, queue.kind), h("td", {}, queue.name), h("td", { class: "num" }, queue.detail))))))];
+  const part = ([name, [used, limit]]) => `${name} ${amount(name, used)}${limit === null ? "" : ` / ${amount(name, limit)}`}`;
+  const rows = found.map((queue) => [queue.name, queue.kind, queue.state, Object.entries(queue.resources).map(part).join(", "), String(queue.running), String(queue.pending), queue.waiting.join(", ")]);
+  return table(t("queues"), [t("name"), t("scheduler"), t("state"), t("used"), t("Running"), t("Pending"), t("waitingJobs")], rows);
 }

@@ -45,8 +45,8 @@ def partition(region: str) -> str:
     return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
-def boundary_arn(config: ClusterConfig, account: str) -> str:
-    return f"arn:{partition(config.region)}:iam::{account}:policy/{config.cluster_name}-boundary"
+def boundary_arn(region: str, account: str, cluster: str) -> str:
+    return f"arn:{partition(region)}:iam::{account}:policy/{cluster}-boundary"
 
 
 def boundary(config: ClusterConfig) -> dict[str, Any]:
@@ -67,9 +67,9 @@ def boundary(config: ClusterConfig) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def find_boundary(aws: Aws, config: ClusterConfig) -> str:
+def find_boundary(aws: Aws, cluster: str) -> str:
     """Return the ARN of the boundary, or an empty string if the account has none for this cluster."""
-    arn = boundary_arn(config, aws.account())
+    arn = boundary_arn(aws.region, aws.account(), cluster)
     try:
         aws.call("iam", "get_policy", PolicyArn=arn)
     except AwsError as error:

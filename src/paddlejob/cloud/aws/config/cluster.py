@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from paddlejob.cloud.aws.config.messages import describe
@@ -15,16 +15,39 @@ from paddlejob.errors import BadInput
 # CloudFormation truncates role names at 64 characters, and the IAM policy would no longer match them.
 MAX_NAME_LENGTH = 38
 MAX_ZONES = 3
-_NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*")
-_REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d")
+VERSION = r"1\.\d\d"
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-_DNS_NAME = re.compile(rf"(?=.{{1,240}}$){_LABEL}(\.{_LABEL})*")
-_KMS_KEY = re.compile(r"arn:aws[-a-z]*:kms:(?P<region>[-a-z0-9]+):\d{12}:key/[-a-zA-Z0-9]+")
-_PRINCIPAL = re.compile(r"arn:aws[-a-z]*:iam::\d{12}:(user|role)/.+")
-_INSTANCE_TYPE = re.compile(r"[a-z][-a-z0-9]*\.[-a-z0-9]+")
-_FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,40}")
 _PRIVATE = [ipaddress.IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
-VERSION = re.compile(r"1\.\d\d")
+# Settings that have no meaning with Auto Mode, because EKS chooses the nodes.
+_OF_NODES = (
+    *("workerCount", "maxWorkerCount", "workerInstanceType", "workerSpot", "workerDiskSize", "keyName", "efa"),
+    "capacityReservationId",
+)
+
+
+# The form of each setting that has one, and what to say of a value without it.
+_FORMS = {
+    "external_dns_name": (
+        rf"(?=.{{1,240}}$){_LABEL}(\.{_LABEL})*",
+        "is not a DNS name; use lowercase letters, digits, '-' and '.'",
+    ),
+    "region": (r"[a-z]{2,4}(-[a-z]+)+-\d", "is not a region; use one such as us-west-2"),
+    "kms_key_arn": (
+        r"arn:aws[-a-z]*:kms:[-a-z0-9]+:\d{12}:key/[-a-zA-Z0-9]+",
+        "is not the ARN of a KMS key; use arn:aws:kms:REGION:ACCOUNT:key/ID, or omit it",
+    ),
+    "worker_instance_type": (
+        r"[a-z][-a-z0-9]*\.[-a-z0-9]+",
+        "is not an EC2 instance type; use one such as m5.xlarge",
+    ),
+    "capacity_reservation_id": (r"cr-[0-9a-f]{8,40}", "is not a capacity reservation; use cr-..., or omit it"),
+    "kubernetes_version": (VERSION, "is not a Kubernetes version; use one such as '1.36'"),
+    "file_system_id": (r"fs-[0-9a-f]{8,40}", "is not an EFS file system; use fs-..., or omit it"),
+    "administrator_arn": (
+        r"arn:aws[-a-z]*:iam::\d{12}:(user|role)/.+",
+        "is not an IAM user or role; use arn:aws:iam::ACCOUNT:role/NAME, or omit it to use the caller",
+    ),
+}
 
 
 class ClusterConfig(BaseModel):
@@ -43,32 +66,34 @@ class ClusterConfig(BaseModel):
     worker_instance_type: str = Field("m5.xlarge", alias="workerInstanceType")
     worker_spot: bool = Field(False, alias="workerSpot", strict=True)
     worker_disk_size: int = Field(100, alias="workerDiskSize", ge=20, le=16384, strict=True)
+    efa: bool = Field(False, strict=True)
+    capacity_reservation_id: str = Field("", alias="capacityReservationId")
+    auto_mode: bool = Field(False, alias="autoMode", strict=True)
     vpc_cidr: str = Field("10.0.0.0/16", alias="vpcCIDR")
     api_access_cidrs: list[str] = Field(["0.0.0.0/0"], alias="apiAccessCIDRs", min_length=1)
     kubernetes_version: str = Field("", alias="kubernetesVersion")
     file_system_id: str = Field("", alias="fileSystemId")
     administrator_arn: str = Field("", alias="administratorArn")
 
+    @field_validator(*_FORMS)
+    @classmethod
+    def _form(cls, text: str, info: ValidationInfo) -> str:
+        field = str(info.field_name)
+        pattern, reason = _FORMS[field]
+        if text != cls.model_fields[field].default and not re.fullmatch(pattern, text):
+            raise ValueError(reason)
+        return text
+
     @field_validator("cluster_name")
     @classmethod
     def _name(cls, name: str) -> str:
-        if not _NAME.fullmatch(name):
+        if not re.fullmatch(r"[a-zA-Z][-a-zA-Z0-9]*", name):
             raise ValueError(
                 'is not a valid stack name; start with a letter, then use letters, digits and "-" (no "_")'
             )
         if len(name) > MAX_NAME_LENGTH:
             raise ValueError(f"is {len(name)} characters long; use at most {MAX_NAME_LENGTH}")
         return name
-
-    @field_validator("external_dns_name")
-    @classmethod
-    def _dns_name(cls, name: str) -> str:
-        return name and _matching(_DNS_NAME, name, "is not a DNS name; use lowercase letters, digits, '-' and '.'")
-
-    @field_validator("region")
-    @classmethod
-    def _region(cls, region: str) -> str:
-        return _matching(_REGION, region, "is not a region; use one such as us-west-2")
 
     @field_validator("availability_zones")
     @classmethod
@@ -86,12 +111,8 @@ class ClusterConfig(BaseModel):
     @field_validator("kms_key_arn")
     @classmethod
     def _kms_key(cls, arn: str, info: ValidationInfo) -> str:
-        if not arn:
-            return arn
-        _matching(_KMS_KEY, arn, "is not the ARN of a KMS key; use arn:aws:kms:REGION:ACCOUNT:key/ID, or omit it")
-        found = _KMS_KEY.fullmatch(arn)
         region = info.data.get("region")
-        if found and region and found["region"] != region:
+        if arn and region and arn.split(":")[3] != region:
             raise ValueError(f"belongs to another region; use a key in {region}")
         return arn
 
@@ -102,11 +123,6 @@ class ClusterConfig(BaseModel):
         if most is not None and count > most:
             raise ValueError(f"is above maxWorkerCount {most}; lower it or raise maxWorkerCount")
         return count
-
-    @field_validator("worker_instance_type")
-    @classmethod
-    def _instance_type(cls, name: str) -> str:
-        return _matching(_INSTANCE_TYPE, name, "is not an EC2 instance type; use one such as m5.xlarge")
 
     @field_validator("vpc_cidr")
     @classmethod
@@ -131,18 +147,23 @@ class ClusterConfig(BaseModel):
     def _version(cls, version: object) -> object:
         if isinstance(version, float):
             raise ValueError("is a number in YAML, where 1.30 equals 1.3; put it in quotes")
-        return version and _matching(VERSION, str(version), "is not a Kubernetes version; use one such as '1.36'")
+        return version
 
-    @field_validator("file_system_id")
-    @classmethod
-    def _file_system(cls, name: str) -> str:
-        return name and _matching(_FILE_SYSTEM, name, "is not an EFS file system; use fs-..., or omit it")
-
-    @field_validator("administrator_arn")
-    @classmethod
-    def _administrator(cls, arn: str) -> str:
-        reason = "is not an IAM user or role; use arn:aws:iam::ACCOUNT:role/NAME, or omit it to use the caller"
-        return arn and _matching(_PRINCIPAL, arn, reason)
+    @model_validator(mode="after")
+    def _combination(self) -> ClusterConfig:
+        one_zone = len(self.availability_zones) == 1
+        unused = [name for name in _OF_NODES if _FIELDS[name] in self.model_fields_set]
+        if self.auto_mode and unused:
+            raise ValueError(
+                f"autoMode: EKS chooses the nodes, and ignores {', '.join(unused)}; remove what it ignores"
+            )
+        if self.capacity_reservation_id and (self.worker_spot or not one_zone):
+            raise ValueError(
+                "capacityReservationId: is for one zone and not for spot nodes; list one zone, without spot"
+            )
+        if self.efa and not one_zone:
+            raise ValueError("efa: its traffic does not cross zones; list one zone in availabilityZones")
+        return self
 
 
 def parse_config(settings: object, source: str, lines: Mapping[str, int] | None = None) -> ClusterConfig:
@@ -156,18 +177,13 @@ def parse_config(settings: object, source: str, lines: Mapping[str, int] | None 
         raise BadInput("\n".join(problems)) from None
 
 
-SETTINGS = tuple(field.alias or name for name, field in ClusterConfig.model_fields.items())
+_FIELDS = {field.alias or name: name for name, field in ClusterConfig.model_fields.items()}
+SETTINGS = tuple(_FIELDS)
 
 
 def _line(error: ErrorDetails, lines: Mapping[str, int]) -> str:
-    number = lines.get(str(error["loc"][0]))
+    number = lines.get(str(error["loc"][0])) if error["loc"] else None
     return f":{number}" if number else ""
-
-
-def _matching(pattern: re.Pattern[str], text: str, reason: str) -> str:
-    if not pattern.fullmatch(text):
-        raise ValueError(reason)
-    return text
 
 
 def _network(cidr: str) -> ipaddress.IPv4Network:

@@ -14,6 +14,8 @@ _BOOLEAN_ERRORS = ("bool_parsing", "bool_type")
 
 def describe(error: ErrorDetails, settings: Iterable[str]) -> str:
     """Format one pydantic error. `settings` are the names that exist, for suggestions."""
+    if not error["loc"]:  # of several settings together
+        return _reason(error)
     path = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         return f"{path}: required setting is missing; add it"

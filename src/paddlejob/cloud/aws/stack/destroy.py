@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paddlejob.cloud.aws.stack import data
+from paddlejob.cloud.aws.stack.apply import disable_termination_protection
 from paddlejob.cloud.aws.stack.blockers import blockers
 from paddlejob.cloud.aws.stack.events import Event
 from paddlejob.cloud.aws.stack.leaked import delete_leaked
 from paddlejob.cloud.aws.stack.stack import Stack, Stacks, StackState, describe_failure
-from paddlejob.cloud.aws.stack.up import disable_termination_protection, raise_if_one_stack
+from paddlejob.cloud.aws.stack.up import raise_if_one_stack
 from paddlejob.errors import NotPossible
 
 Meanwhile = Callable[[list[Event]], None]

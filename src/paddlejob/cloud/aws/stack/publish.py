@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.templates.compose import Template
 from paddlejob.errors import BadInput
 
 _S3_URI = re.compile(r"s3://(?P<bucket>[a-z0-9][-.a-z0-9]{1,61}[a-z0-9])(/(?P<prefix>.*))?")
@@ -21,11 +22,11 @@ def template_location(uri: str, cluster: str, file: str) -> tuple[str, str]:
     return found["bucket"], "/".join(part for part in (prefix, cluster, file) if part)
 
 
-def to_s3(aws: Aws, uri: str, cluster: str, file: str, template: str) -> dict[str, str]:
+def to_s3(aws: Aws, uri: str, cluster: str, template: Template) -> dict[str, str]:
     """Upload the template. Returns the part of the stack request that refers to it."""
-    bucket, key = template_location(uri, cluster, file)
+    bucket, key = template_location(uri, cluster, template.file)
     try:
-        aws.call("s3", "put_object", Bucket=bucket, Key=key, Body=template.encode())
+        aws.call("s3", "put_object", Bucket=bucket, Key=key, Body=template.text.encode())
     except AwsError as error:
         if error.code == "NoSuchBucket":
             raise BadInput(

@@ -11,7 +11,6 @@ from typing import Any
 from paddlejob.cloud.aws.errors import AwsError, AwsUnavailable
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.events import STABLE, Event, advice, first_failure, of_this_operation
-from paddlejob.cloud.aws.stack.render import Parameters
 from paddlejob.errors import NotPossible
 
 OWNER_TAG = "paddlejob/cluster"
@@ -54,8 +53,8 @@ class Stack:
     aws: Aws
     name: str
     say: Say
-    cluster: str = ""
-    """The cluster that it belongs to, which is its tag; by default the cluster of the same name."""
+    cluster: str
+    """The cluster that it belongs to, which is its tag."""
     poll_interval: float = 5.0
     max_retries: int = 60
     sleep: Callable[[float], None] = time.sleep
@@ -71,7 +70,7 @@ class Stack:
             if error.code == "ValidationError" and "does not exist" in error.message:
                 return None
             raise
-        if state.tags.get(OWNER_TAG) != (self.cluster or self.name):
+        if state.tags.get(OWNER_TAG) != self.cluster:
             raise NotPossible(
                 f"a CloudFormation stack {self.name} exists that paddlejob did not create; choose another clusterName"
             )
@@ -178,7 +177,7 @@ class Stacks:
 
     @classmethod
     def of(cls, aws: Aws, name: str, say: Say, **options: Any) -> Stacks:
-        return cls(Stack(aws, name, say, **options), Stack(aws, f"{name}-data", say, cluster=name, **options))
+        return cls(Stack(aws, name, say, name, **options), Stack(aws, f"{name}-data", say, name, **options))
 
     @property
     def running(self) -> Stack | None:
@@ -189,18 +188,6 @@ class Stacks:
         """Return the outputs of both stacks."""
         states = (self.cluster.find(), self.data.find())
         return {name: value for state in states if state for name, value in state.outputs.items()}
-
-
-def parameter_list(values: Parameters) -> list[dict[str, str]]:
-    return [{"ParameterKey": name, "ParameterValue": value} for name, value in values.items()]
-
-
-def with_changes(before: Parameters, **changes: str) -> list[dict[str, Any]]:
-    """Return the deployed parameters with some changed."""
-    kept: list[dict[str, Any]] = [
-        {"ParameterKey": name, "UsePreviousValue": True} for name in before if name not in changes
-    ]
-    return [*kept, *parameter_list(changes)]
 
 
 def describe_failure(state: StackState, failure: Event | None) -> str:

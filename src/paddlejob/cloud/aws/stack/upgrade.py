@@ -7,13 +7,12 @@ from typing import Any
 
 from paddlejob.cloud.aws.access.kubeconfig import find_cluster
 from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.apply import change_parameters, existing
 from paddlejob.cloud.aws.stack.changes import Confirm
-from paddlejob.cloud.aws.stack.stack import Stack, StackState, with_changes
-from paddlejob.cloud.aws.stack.up import change_parameters, existing, raise_if_one_stack
+from paddlejob.cloud.aws.stack.stack import Stack, StackState
+from paddlejob.cloud.aws.stack.up import raise_if_one_stack
+from paddlejob.cloud.aws.templates.render import ADDONS
 from paddlejob.errors import BadInput, NotPossible
-
-# In the order of the template.
-ADDONS = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent", "coredns", "aws-efs-csi-driver")
 
 
 def upgrade(stack: Stack, to: str, confirm: Confirm, accepted: Callable[[str], None]) -> tuple[StackState, str, bool]:
@@ -29,14 +28,12 @@ def upgrade(stack: Stack, to: str, confirm: Confirm, accepted: Callable[[str], N
         raise NotPossible(f"cluster {stack.name} does not exist; run `pdj aws up`")
     version = to or str(cluster["version"])
     _raise_if_skipped(str(cluster["version"]), version)
-    changes = {
-        "AddonVersions": ",".join(default_version(stack.aws, addon, version) for addon in ADDONS),
-        "NodeRelease": latest_release(stack.aws, version, state.parameters["AmiType"]),
-    }
+    changes = {"AddonVersions": ",".join(default_version(stack.aws, addon, version) for addon in ADDONS)}
+    if "AmiType" in state.parameters:  # with Auto Mode, EKS chooses the image
+        changes["NodeRelease"] = latest_release(stack.aws, version, state.parameters["AmiType"])
     if to:
         changes["KubernetesVersion"] = to
-    parameters = with_changes(state.parameters, **changes)
-    state, changed = change_parameters(stack, state, parameters, confirm, lambda: accepted(to))
+    state, changed = change_parameters(stack, state, changes, confirm, lambda: accepted(to))
     return state, version, changed
 
 

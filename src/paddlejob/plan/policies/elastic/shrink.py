@@ -39,6 +39,8 @@ def shrinks_at(s: Snapshot) -> float | None:
     """When the job goes on with the workers that fit; None if all fit, too few do, or one may still fit."""
     if not is_resizable(s.job) or s.published or s.stale or len(s.members) <= fewest_workers(s.job):
         return None
+    if not s.records_members:
+        return None
     placed = _placed_workers(s)
     enough = fewest_workers(s.job) <= len(placed) < len(s.members) and all(pod.rank_published for pod in placed)
     if not enough or not _others_cannot_start(s, {(pod.role, pod.index) for pod in placed}):

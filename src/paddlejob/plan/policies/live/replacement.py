@@ -8,7 +8,7 @@ from paddlejob.api.types import Phase
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
 from paddlejob.plan.policies.live.losses import DISRUPTIONS, FAILURES, IGNORED, TIMEOUTS, Loss
 from paddlejob.plan.report import reported
-from paddlejob.plan.restarts import replacements
+from paddlejob.plan.restarts import backoff, replacements
 from paddlejob.plan.restarts.replace import times_replaced
 from paddlejob.plan.snapshot import Snapshot
 
@@ -23,21 +23,24 @@ def replace_workers(s: Snapshot, losses: list[Loss]) -> Plan:
     counts = s.replaced | {slot: number + 1 for slot, number in numbers.items()}
     formatted = replacements.format(counts, s.joining | numbers.keys())
     counters = {name: getattr(s.status, name) + more for name, more in Counter(one.counter for one in losses).items()}
-    message = _message(s, losses, counters)
+    failures = s.status.failuresWithoutProgress + sum(one.counter == FAILURES for one in losses)
+    message = _message(s, losses, counters, failures)
     phase = s.status.phase or Phase.STARTING
-    status = reported(s, phase, REASON, message, replacements=formatted, **counters)
+    changes = {"replacements": formatted, "failuresWithoutProgress": failures, **counters}
+    status = reported(s, phase, REASON, message, **changes)
     pods = [one.pod for one in losses if one.pod and not one.pod.deleting]
     deletes = [Delete(Kind.POD, pod.name, pod.uid, "replaced alone") for pod in pods]
     return Plan(status, (*deletes, RecordEvent(REASON, message, warning=True)), s.now)
 
 
-def _message(s: Snapshot, losses: list[Loss], counters: dict[str, int]) -> str:
+def _message(s: Snapshot, losses: list[Loss], counters: dict[str, int], failures: int) -> str:
     """Failures first: they are what the user can change."""
     first = min(losses, key=lambda one: one.counter != FAILURES)
     headline, newline, output = first.cause.message.partition("\n")
     others = f" and {len(losses) - 1} more" if len(losses) > 1 else ""
     count = counters[first.counter]
-    counted = f"restart {count} of {s.job.spec.backoff_limit}"
+    limit, steps_known = s.job.spec.backoff_limit, backoff.steps_known(s)
+    counted = f"restart {count}, failure {failures} of {limit}" if steps_known else f"restart {count} of {limit}"
     if first.counter != FAILURES:
         counted = f"{UNLIMITED[first.counter]} {count}, not counted as a failure"
     return f"{headline}; replacing only its pod{others} ({counted}), the other workers keep training{newline}{output}"

@@ -15,7 +15,7 @@ from paddlejob.plan.policies.live.joining import keep_joining
 from paddlejob.plan.policies.live.losses import FAILURES, TIMEOUTS, Loss, due, losses
 from paddlejob.plan.policies.live.replacement import replace_workers
 from paddlejob.plan.policies.live.scaling import scale_live
-from paddlejob.plan.restarts import replacements
+from paddlejob.plan.restarts import backoff, replacements
 from paddlejob.plan.snapshot import Snapshot
 
 FIRST = (Role.WORKER, 0)
@@ -24,12 +24,20 @@ FIRST = (Role.WORKER, 0)
 def keep_live_workers(s: Snapshot) -> Plan | None:
     if not s.has_live_workers or not _servers_live(s):
         return None
-    s = s.reporting(replacements=replacements.format(s.replaced, s.joining - s.current.keys()))
+    s = s.reporting(replacements=_still_needed(s))
     found = losses(s)
     if any(loss.slot == FIRST and loss.counter != TIMEOUTS for loss in found) and not _parameters_pushed(s):
         return None
     ripe = [loss for loss in found if s.now >= due(s, loss)]
     return scale_live(s) or _fail(s, found) or (replace_workers(s, ripe) if ripe else keep_joining(s, found))
+
+
+def _still_needed(s: Snapshot) -> str:
+    """The record without workers that were removed and whose pods are gone, so that it does not grow without end."""
+    joining = s.joining - s.current.keys()
+    known = {*s.slots, *((pod.role, pod.index) for pod in s.world.pods)}
+    counts = {slot: n for slot, n in s.replaced.items() if slot in joining or (n and slot in known)}
+    return replacements.format(counts, joining)
 
 
 def _servers_live(s: Snapshot) -> bool:
@@ -63,5 +71,9 @@ def _fail(s: Snapshot, found: list[Loss]) -> Plan | None:
 
 
 def _counted(s: Snapshot, failures: int) -> int:
-    """The failures that backoffLimit limits, with these. Each pod counts: there is no attempt that ends with it."""
-    return s.status.restarts + failures
+    """The failures that backoffLimit limits, with these.
+
+    All that happen within an attempt count: the steps are those of the first worker and say nothing about another.
+    """
+    before = s.status.failuresWithoutProgress if backoff.steps_known(s) else s.status.restarts
+    return before + failures

@@ -9,7 +9,7 @@ from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent
 from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.objects import network
 from paddlejob.plan.objects.build_mark import build_mark
-from paddlejob.plan.objects.pod import PodSource, overridden
+from paddlejob.plan.objects.pod import Manifest, PodSource, overridden
 from paddlejob.plan.objects.pod_group import group_in_use
 from paddlejob.plan.policies.startup.release import half_created_until
 from paddlejob.plan.report import reported
@@ -27,7 +27,7 @@ def fill_missing(s: Snapshot) -> Plan | None:
     if newest and not rejections.is_due(newest, s.world, s.now):
         return Plan(status, (), times.earliest(rejections.retry_at(newest, s.world), half_created_until(s)))
     created = create_pods(s, s.missing, s.status.attempt)
-    return Plan(status, (*missing_services(s), *created, *_warn_overridden(s), *_warn_launcher(s)))
+    return Plan(status, (*missing_services(s), *created, *_warn_overridden(s), *_warn_launcher(s), *_warn_host_name(s)))
 
 
 def _newest_rejection(s: Snapshot) -> Rejection | None:
@@ -37,13 +37,17 @@ def _newest_rejection(s: Snapshot) -> Rejection | None:
     return rejections.newest(one for one in s.world.rejections if one.name not in others)
 
 
-def missing_services(s: Snapshot) -> list[Action]:
+def services(s: Snapshot) -> dict[str, Manifest]:
+    """The Services that the pods of the current attempt need, by name."""
     if s.job.spec.intranet is not Intranet.SERVICE:
-        return []
+        return {}
+    of_pods = {pod.name: network.service_of_pod(s.job, pod) for pod in s.current.values() if not pod.service}
+    return {names.service(s.job): network.service(s.job), **of_pods}
+
+
+def missing_services(s: Snapshot) -> list[Action]:
     return [
-        Create(Kind.SERVICE, names.pod(s.job, *slot), network.service(s.job, *slot))
-        for slot in s.slots
-        if names.pod(s.job, *slot) not in s.world.services
+        Create(Kind.SERVICE, name, manifest) for name, manifest in services(s).items() if name not in s.world.services
     ]
 
 
@@ -53,7 +57,7 @@ def create_pods(s: Snapshot, slots: list[Slot], attempt: int) -> list[Action]:
     replaced = s.replaced if current else {}
     group = group_in_use(s.job, s.world.pod_groups)
     mark = build_mark(s.job)
-    peers = {slot: pod.address for slot, pod in s.current.items() if pod.address} if s.published and current else None
+    peers = {slot: network.host_of(s.job, pod) for slot, pod in s.current.items()} if s.published and current else None
     return [
         Create(
             Kind.POD,
@@ -67,6 +71,7 @@ def create_pods(s: Snapshot, slots: list[Slot], attempt: int) -> list[Action]:
                 group=group.name if group else "",
                 replacement=replaced.get((role, index), 0),
                 peers=peers,
+                update=s.world.queueing.update_of(role) if s.world.queueing and s.status.queue else None,
             ),
         )
         for role, index in slots
@@ -94,3 +99,19 @@ def _warn_launcher(s: Snapshot) -> list[Action]:
     if s.job.status.phase is not None or s.current:
         return []
     return [RecordEvent("LauncherWithServers", warning, warning=True) for warning in launcher_warnings(s.job)]
+
+
+def _warn_host_name(s: Snapshot) -> list[Action]:
+    """Only when the job is first built."""
+    if s.job.status.phase is not None or s.current or s.job.spec.intranet is not Intranet.SERVICE:
+        return []
+    given = {
+        f"{role}: {name}"
+        for role, spec in s.job.spec.roles.items()
+        for name in ("hostname", "subdomain")
+        if spec.template["spec"].get(name)
+    }
+    if not given:
+        return []
+    message = f"the template sets {', '.join(sorted(given))}; with intranet: Service pods are found by their own names"
+    return [RecordEvent("HostNameOverridden", message, warning=True)]

@@ -13,7 +13,7 @@ from paddlejob.api.types import Phase, Role
 from paddlejob.plan import indexes, names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.diagnosis import reasons, rejections
-from paddlejob.plan.objects import environment
+from paddlejob.plan.objects import environment, network
 from paddlejob.plan.policies.startup.release import half_scheduled_until
 from paddlejob.plan.policies.startup.startup_deadline import startup_deadline
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken, watch_training
@@ -57,7 +57,8 @@ def _restore(s: Snapshot, pods: list[Pod]) -> Plan:
 
 
 def _variables(s: Snapshot, pods: list[Pod]) -> dict[str, str]:
-    return environment.of_attempt(s.job, s.status.attempt, {(pod.role, pod.index): pod.address for pod in pods})
+    hosts = {(pod.role, pod.index): network.host_of(s.job, pod) for pod in pods}
+    return environment.of_attempt(s.job, s.status.attempt, hosts)
 
 
 def _publish(s: Snapshot, pods: list[Pod]) -> Plan:

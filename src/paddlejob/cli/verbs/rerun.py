@@ -1,0 +1,133 @@
+"""`pdj rerun`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from paddlejob.cli.options import Cluster, Context, JobName, Namespace
+
+if TYPE_CHECKING:
+    from paddlejob.client.targets.local import LocalTarget
+    from paddlejob.client.targets.target import JobView
+    from paddlejob.kube.client import Client
+
+Object = dict[str, Any]
+KEPT_METADATA = ("name", "namespace", "labels", "annotations")
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def command(name: JobName, namespace: Namespace = "", cluster: Cluster = None, context: Context = "") -> None:
+    """Run a job that has ended once more, from the start and in the background.
+
+    The job keeps its name and its options; its former logs and status are removed.
+
+    \b
+    Example:
+      pdj rerun resnet
+    """
+    from paddlejob.client.targets.local import LocalTarget
+    from paddlejob.client.targets.target import choose_target
+    from paddlejob.errors import BadInput
+
+    target = choose_target(cluster, context)
+    namespace = namespace or target.default_namespace
+    view = target.job(namespace, name)
+    flags = target.flags(namespace)
+    if not view.job.status.finished:
+        raise BadInput(f"job {name} has not ended ({view.phase}); end it with `pdj delete {name}{flags}` first")
+    if isinstance(target, LocalTarget):
+        _run_here(target, view)
+    else:
+        from paddlejob.client.targets.cluster import ClusterTarget
+
+        assert isinstance(target, ClusterTarget)
+        target.with_client(lambda client: _submit_again(client, view.document))
+    typer.echo(f"{name} runs again; follow it with `pdj logs -f {name}{flags}`")
+
+
+def fresh_document(document: Object) -> Object:
+    """The job as a user would submit it: without its status and what a server has set."""
+    metadata = {key: value for key, value in document["metadata"].items() if key in KEPT_METADATA}
+    annotations = {
+        key: value for key, value in (metadata.pop("annotations", None) or {}).items() if key != LAST_APPLIED
+    }
+    spec = {key: value for key, value in document["spec"].items() if key != "suspend"}
+    kept = {key: value for key, value in document.items() if key not in ("metadata", "spec", "status")}
+    return {**kept, "metadata": metadata | ({"annotations": annotations} if annotations else {}), "spec": spec}
+
+
+def _run_here(target: LocalTarget, view: JobView) -> None:
+    """With the options and the environment of the former run."""
+    import time
+
+    from paddlejob.api.types import PaddleJob
+    from paddlejob.errors import NotPossible
+    from paddlejob.local.machine.resources import this_machine
+    from paddlejob.local.preflight import preflight
+    from paddlejob.local.runner import start_detached
+    from paddlejob.local.sandbox.supervisor import probe
+
+    folder = target.store.folder((view.job.namespace, view.job.name))
+    stored, options = folder.document(), folder.options()
+    document = fresh_document(stored or view.document)
+    checked = preflight(PaddleJob.model_validate(document), options, target.store, this_machine(), *probe())
+    if checked.errors:
+        raise NotPossible("\n".join(f"job {view.job.name}: {error}" for error in checked.errors))
+    start_detached(target.store, [target.store.begin(document, options, time.time())])
+
+
+async def _submit_again(client: Client, job: Object) -> None:
+    """Delete the job and create it again; a dry run comes first, so that a rejection changes nothing."""
+    from paddlejob.client.targets.cluster import wait_until_deleted
+    from paddlejob.errors import ApiError, KubeError, NotPossible
+    from paddlejob.objects.resources import PADDLEJOBS
+
+    document, code = fresh_document(job), await _code_of(client, job)
+    name, namespace = document["metadata"]["name"], document["metadata"]["namespace"]
+    other = {**document, "metadata": {**document["metadata"], "name": f"{name[:50]}-rerun"}}
+    try:
+        await client.create(PADDLEJOBS, other, dry_run=True)
+    except ApiError as error:
+        raise NotPossible(f"job {name}: {error.message}; nothing was changed") from error
+    await client.delete(PADDLEJOBS, name, namespace, uid=job["metadata"]["uid"], propagation="Background")
+    await wait_until_deleted(client, job)
+    try:
+        created = await client.create(PADDLEJOBS, document)
+        await _store_code(client, created, code)
+    except KubeError as error:
+        raise NotPossible(f"{error}; job {name} was deleted, its file is {_saved(document)}") from error
+
+
+async def _code_of(client: Client, job: Object) -> list[Object]:
+    """The ConfigMaps with the code that was submitted with the job; they are deleted with it."""
+    from paddlejob import contract
+    from paddlejob.code.shipping import config_map_names
+    from paddlejob.kube.resource import CONFIGMAPS
+
+    digest, _, parts = ((job["metadata"].get("annotations") or {}).get(contract.ANNOTATION_CODE) or "").partition("/")
+    names = config_map_names(digest, int(parts)) if digest and parts.isdecimal() else []
+    return [await client.get(CONFIGMAPS, name, job["metadata"]["namespace"]) for name in names]
+
+
+async def _store_code(client: Client, job: Object, code: list[Object]) -> None:
+    from paddlejob.client.submit.code import create_or_share
+    from paddlejob.code.shipping import owner_reference
+
+    owner = owner_reference(job)
+    for one in code:
+        metadata = {key: one["metadata"][key] for key in ("name", "namespace", "labels") if key in one["metadata"]}
+        document = {**one, "metadata": {**metadata, "ownerReferences": [owner]}}
+        await create_or_share(client, document, owner)
+
+
+def _saved(document: Object) -> str:
+    """The name of a file with the job, for a job that would be lost otherwise."""
+    import tempfile
+
+    from paddlejob.client.describe.formats import to_yaml
+
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", prefix="pdj-rerun-", delete=False) as file:
+        file.write(to_yaml(document))
+    return file.name

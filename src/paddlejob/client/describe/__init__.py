@@ -1,0 +1,1 @@
+"""Jobs, their logs and their progress as text for people, and objects as YAML and JSON."""

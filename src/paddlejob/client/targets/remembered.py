@@ -1,0 +1,49 @@
+"""The target that `pdj target` remembers, so that commands need no --cluster, --context and -n."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from paddlejob.client.settings import settings_file
+from paddlejob.errors import BadInput, NotPossible
+
+
+@dataclass(frozen=True)
+class Remembered:
+    cluster: bool = False
+    context: str = ""
+    """Of the kubeconfig; empty: its current one."""
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        context = f"context {self.context}" if self.context else "the current kubeconfig context"
+        where = f"cluster ({context})" if self.cluster else "this machine"
+        return f"{where}, namespace {self.namespace}" if self.namespace else where
+
+
+def target_file() -> Path:
+    return settings_file().with_name("target.json")
+
+
+def read_remembered() -> Remembered:
+    path = target_file()
+    try:
+        return Remembered(**json.loads(path.read_text()))
+    except FileNotFoundError:
+        return Remembered()
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}; choose the target anew with `pdj target`") from None
+
+
+def remember(chosen: Remembered) -> None:
+    path = target_file()
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(asdict(chosen)))
+        part.replace(path)
+    except OSError as error:
+        raise NotPossible(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""The jobs of this machine, read from the files of the embedded engine."""

@@ -1,0 +1,1 @@
+"""What the pages get: jobs, attempts, curves and machines as frozen dataclasses that become JSON."""

@@ -1,0 +1,137 @@
+"""Jobs in queues of a real Kueue: they wait, are admitted, preempted and resumed, and give their quota back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paddlejob.kube.resource import PODS
+from paddlejob.objects.resources import PADDLEJOBS, WORKLOADS
+from testbed.controlplane import ControlPlane
+from tests.support.kueue_fixtures import *  # noqa: F403
+from tests.support.kueue_team import TOLERATION, Team, is_, says, until
+from tests.support.operator_fixtures import ACCOUNT
+from tests.support.operator_process import OperatorProcess
+
+pytestmark = pytest.mark.full
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kueue_operator(kueue_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    log = tmp_path_factory.mktemp("operator") / "log"
+    with OperatorProcess(Path(kueue_plane.kubeconfig_for(*ACCOUNT)), log) as process:
+        process.until_ready()
+        yield process
+
+
+async def test_a_job_waits_for_quota_with_kueues_reason_and_runs_when_there_is_some(team: Team):
+    await team.quota(2)
+    first = await team.submit("first", workers=2)
+    await first.until(phase="Running", queue="research")
+    second = await team.submit("second", workers=2)
+    status = await second.until(phase="Pending", reason="WaitingForQuota")
+    await until(lambda: says(second, "insufficient unused quota for cpu"))
+    assert await second.pods() == {}
+    assert "startTime" not in status
+    for index in range(2):
+        await first.exit(f"first-worker-{index}", 0)
+    await first.until(phase="Completed")
+    await second.until(phase="Running", attempt=1)
+    pod = await team.client.get(PODS, "second-worker-0", team.namespace)
+    assert pod["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert TOLERATION in pod["spec"]["tolerations"]
+    await until(lambda: is_(team.condition("second", "PodsReady"), "True"))
+
+
+async def test_a_job_of_low_priority_is_preempted_and_continues_later(team: Team):
+    await team.quota(2)
+    low = await team.submit("low", "low", workers=2)
+    await low.until(phase="Running")
+    high = await team.submit("high", "high", workers=2)
+    await low.until(phase="Suspended")
+    await high.until(phase="Running")
+    assert await low.pods() == {}
+    assert await team.used() == "2"
+    for index in range(2):
+        await high.exit(f"high-worker-{index}", 0)
+    await high.until(phase="Completed")
+    status = await low.until(phase="Running", attempt=2)
+    assert (status.get("restarts", 0), status.get("disruptions", 0)) == (0, 0)
+
+
+async def test_an_elastic_job_starts_with_the_workers_that_have_quota(team: Team):
+    await team.quota(3)
+    job = await team.submit("elastic", workers=4, elastic=1, worker_={"requests": 2, "limits": 4})
+    status = await job.until(phase="Running")
+    assert sorted(await job.pods()) == [f"elastic-worker-{index}" for index in range(3)]
+    assert "queue research has quota for 3" in status["message"]
+    assert (await job.environment("elastic-worker-2"))["PADDLE_TRAINERS_NUM"] == "3"
+
+
+async def test_workers_that_are_done_and_a_job_that_ended_give_their_quota_back(team: Team):
+    await team.quota(3)
+    job = await team.submit("done", workers=3, cleanPodPolicy="Never")
+    await job.until(phase="Running")
+    await job.exit("done-worker-0", 0)
+    await until(lambda: is_(team.used(), "2"))
+    await job.exit("done-worker-1", 0)
+    await job.exit("done-worker-2", 0)
+    seconds = await until(lambda: is_(team.condition("done", "Finished"), "True"))
+    await until(lambda: is_(team.used(), "0"))
+    print(f"the Workload finished {seconds:.2f} s after the last pod")
+    assert seconds < 15
+
+
+async def test_a_deactivated_workload_stops_the_job_until_it_is_activated(team: Team):
+    await team.quota(2)
+    job = await team.submit("paused", workers=2)
+    await job.until(phase="Running")
+    found = await team.workload("paused")
+    assert found is not None
+    name = found["metadata"]["name"]
+    await team.client.patch(WORKLOADS, name, team.namespace, {"spec": {"active": False}})
+    await job.until(phase="Suspended", reason="Deactivated")
+    await until(lambda: is_(team.used(), "0"))
+    assert await job.pods() == {}
+    await team.client.patch(WORKLOADS, name, team.namespace, {"spec": {"active": True}})
+    await job.until(phase="Running", attempt=2)
+
+
+async def test_a_suspended_job_leaves_the_queue_and_a_deleted_one_leaves_nothing(team: Team):
+    await team.quota(2)
+    job = await team.submit("idle", workers=2)
+    await job.until(phase="Running")
+    await job.change(suspend=True)
+    await job.until(phase="Suspended", reason="Suspended")
+    await until(lambda: is_(team.workload("idle"), None))
+    await until(lambda: is_(team.used(), "0"))
+    await job.change(suspend=False)
+    await job.until(phase="Running")
+    await team.client.delete(PADDLEJOBS, "idle", team.namespace, propagation="Background")
+    await until(lambda: is_(team.workload("idle"), None))
+    await until(lambda: is_(team.used(), "0"))
+
+
+async def test_a_scaled_job_is_admitted_again_with_its_new_size(team: Team):
+    await team.quota(3)
+    job = await team.submit("scaled", workers=2)
+    await job.until(phase="Running")
+    await job.change(workers=3)
+    await job.until(phase="Running", worker_ready="3/3")
+    await until(lambda: is_(team.used(), "3"))
+
+
+async def test_a_queue_that_does_not_exist_is_named(team: Team):
+    job = await team.submit("lost", workers=2)
+    await job.until(phase="Pending", reason="Inadmissible")
+    await until(lambda: says(job, "research"))
+    assert await job.pods() == {}
+
+
+async def test_a_priority_class_that_does_not_exist_is_named(team: Team):
+    await team.quota(2)
+    job = await team.submit("classless", "nonesuch", workers=2)
+    status = await job.until(phase="Pending", reason="PriorityClassUnreadable")
+    assert "WorkloadPriorityClass nonesuch does not exist" in status["message"]
