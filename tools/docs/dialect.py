@@ -22,7 +22,7 @@ def to_python_markdown(text: str) -> str:
         opened = FENCE.match(line)
         if not fence and COMMENT.match(line):
             continue
-        if not fence and lines and lines[-1].strip() and _begins_block(line, lines[-1]):
+        if not fence and lines and line.strip() and lines[-1].strip() and _begins_block(line, lines[-1]):
             lines.append("")
         indented = "  " + line if line.startswith("  ") and (not fence or fence.startswith(" ")) else line
         lines.append(indented)
