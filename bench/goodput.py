@@ -30,6 +30,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench import figures
 from bench.recovery.cluster import OnCluster
 from bench.recovery.embedded import Embedded
 from bench.recovery.timeline import STAGES, Fault, Mark, durations, highest_step, read_marks, rejoining, stages
@@ -46,6 +47,14 @@ PROGRAMS = {
 }
 CHECKPOINT = "newest.pdckpt"
 """The file that program.py renames its checkpoints to."""
+PARTS = {
+    "noticed": ("noticed", "decided"),
+    "old pods end": ("deleted",),
+    "start barrier": ("created", "published"),
+    "programs start": ("started",),
+    "program is back": ("imported", "joined", "restored", "stepped"),
+}
+"""The parts of a recovery that the documentation shows, and their stages."""
 STEADY, DISTURBED = "steady", "disturbed"
 Engine = Embedded | OnCluster
 
@@ -138,11 +147,24 @@ def report(
     kept = 100 * gained[DISTURBED] / max(1, gained[STEADY])
     recoveries = [(fault, durations(fault, _reached(engine, job, fault, marks[DISTURBED]))) for fault in faults]
     print_recoveries(recoveries)
+    if isinstance(engine, OnCluster) and job == "collective":
+        record_recoveries(recoveries)
     print(f"\nsteps: {gained[DISTURBED]} under faults, {gained[STEADY]} undisturbed; kept {kept:.1f} %")
     print(f"{DISTURBED}: {engine.status(DISTURBED)}\n")
     found = verdicts(job, kept, recoveries, STALL_SECONDS)
     print("\n".join(map(str, found)))
     return 0 if all(one.met for one in found) else 1
+
+
+def record_recoveries(recoveries: list[Recovery]) -> None:
+    """The median of each part of a recovery, by kind of fault, for the plot in the documentation."""
+    for kind in dict.fromkeys(fault.kind for fault, _ in recoveries):
+        whole = [took for fault, took in recoveries if fault.kind == kind and "stepped" in took]
+        if whole:
+            parts = {
+                part: [sum(took.get(one, 0.0) for one in names) for took in whole] for part, names in PARTS.items()
+            }
+            figures.record("recovery", kind, {part: statistics.median(seconds) for part, seconds in parts.items()})
 
 
 def print_recoveries(recoveries: list[Recovery]) -> None:

@@ -57,14 +57,14 @@ CHINESE_HEAD = """# pdj 命令参考
 
 
 def cli_reference() -> str:
-    return HEAD + _page(english)
+    return HEAD + page(english)
 
 
 def chinese_cli_reference() -> str:
-    return CHINESE_HEAD + _page(chinese)
+    return CHINESE_HEAD + page(chinese)
 
 
-def _page(text: Text) -> str:
+def page(text: Text) -> str:
     commands = [(f"pdj {name}", load_verb(name), verb.help) for name, verb in VERBS.items()]
     index = [f"| [{path}](#{path.replace(' ', '-')}) | {text(help)} |\n" for path, _, help in commands]
     return "".join(index) + "".join(part for path, command, _ in commands for part in _section(path, command, text))

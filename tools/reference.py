@@ -24,14 +24,14 @@ CHINESE_COLUMNS = "| 字段 | 类型 | 含义 |"
 
 
 def reference() -> str:
-    return HEAD + _tables(COLUMNS, english)
+    return HEAD + tables(COLUMNS, english)
 
 
 def chinese_reference() -> str:
-    return CHINESE_HEAD + _tables(CHINESE_COLUMNS, chinese)
+    return CHINESE_HEAD + tables(CHINESE_COLUMNS, chinese)
 
 
-def _tables(columns: str, text: Callable[[str], str]) -> str:
+def tables(columns: str, text: Callable[[str], str]) -> str:
     schema = job_schema()["properties"]
     return "".join(
         f"\n## {part}\n\n{columns}\n|---|---|---|\n" + "".join(_rows(part, schema[part], text))

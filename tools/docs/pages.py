@@ -21,9 +21,17 @@ OUTSIDE = {"README.md": "README.zh-CN.md"}
 
 
 @dataclass(frozen=True)
+class Titled:
+    """A page under another title than its first heading."""
+
+    title: dict[str, str]
+    page: str
+
+
+@dataclass(frozen=True)
 class Section:
     title: dict[str, str]
-    entries: tuple[str | Section, ...]
+    entries: tuple[str | Titled | Section, ...]
     """Pages, as paths relative to docs/, and sections below this one."""
 
 
@@ -53,15 +61,18 @@ def pages_of(sections: list[Section]) -> list[str]:
     found: list[str] = []
     for section in sections:
         for entry in section.entries:
-            found += [entry] if isinstance(entry, str) else pages_of([entry])
+            if isinstance(entry, Section):
+                found += pages_of([entry])
+            else:
+                found.append(entry.page if isinstance(entry, Titled) else entry)
     return found
 
 
 def _section(entry: dict[str, Any]) -> Section:
-    entries: list[str | Section] = []
+    entries: list[str | Titled | Section] = []
     for one in entry["pages"]:
         if isinstance(one, dict):
-            entries.append(_section(one))
+            entries.append(_section(one) if "pages" in one else Titled(one["title"], one["page"]))
         elif one.endswith("/"):
             entries += [page for page in english_pages() if page.startswith(one)]
         else:

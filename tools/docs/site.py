@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tools.docs.pages import DOCS, LANGUAGES, ROOT, Section, english_pages, navigation
+from tools.docs.pages import DOCS, LANGUAGES, ROOT, Section, Titled, english_pages, navigation
 from tools.docs.stage import SOURCE, stage
 
 SITE = ROOT / "dist" / "docs"
@@ -35,7 +36,7 @@ def build(target: Path = SITE) -> int:
                 print(f"{NAMES[language]}:\n{done.stdout}{done.stderr}")
                 return 1
         _publish(Path(scratch), target)
-    print(f"wrote {target}: {len(english_pages())} pages in {len(LANGUAGES)} languages")
+    print(f"wrote {os.path.relpath(target)}: {len(english_pages())} pages in {len(LANGUAGES)} languages")
     return 0
 
 
@@ -79,8 +80,15 @@ def _up(language: str) -> str:
 
 
 def _entry(section: Section, language: str) -> dict[str, Any]:
-    pages = [entry if isinstance(entry, str) else _entry(entry, language) for entry in section.entries]
-    return {section.title[language]: [_inside(page) if isinstance(page, str) else page for page in pages]}
+    entries: list[Any] = []
+    for entry in section.entries:
+        if isinstance(entry, Section):
+            entries.append(_entry(entry, language))
+        elif isinstance(entry, Titled):
+            entries.append({entry.title[language]: _inside(entry.page)})
+        else:
+            entries.append(_inside(entry))
+    return {section.title[language]: entries}
 
 
 def _inside(page: str) -> str:

@@ -9,6 +9,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.docs.dialect import COMMENT, join_chinese_lines, to_python_markdown
 from tools.docs.markdown import FENCE, HEADING, LINK, parse
 from tools.docs.pages import (
     DOCS,
@@ -25,14 +26,9 @@ from tools.docs.pages import (
 SOURCE = "source"
 """The folder of pages for files of the repository that pages link to; so the site needs no other host."""
 TRANSLATED = re.compile(r"<!-- translated from ([0-9a-f]{12}) -->\s*$")
-COMMENT = re.compile(r"^\s*<!-- .* -->$")
 STALE = '!!! warning "译文待更新"\n\n    本页的英文版在翻译之后有改动，请以[英文版]({link})为准。\n\n'
 WIDE = ("why.md",)
 """Pages with tables that need the width of the table of contents, too."""
-JOINED = re.compile(
-    r"(?<=[。，；：、）！？])\n[ ]*(?=[^\s\-#|>!<`\d])|(?<=[\u4e00-\u9fff])\n[ ]*(?=[\u4e00-\u9fff\[（《“*])"
-)
-"""Line ends within Chinese text, which browsers would show as spaces."""
 LEXERS = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".sh": "bash", ".toml": "toml", ".Dockerfile": "docker"}
 
 
@@ -114,8 +110,8 @@ class _Staging:
             if fence is None:
                 line = LINK.sub(lambda link: self._relinked(link, file, page), line)
             lines.append(line)
-        joined = "\n".join(lines) + "\n"
-        return joined if self.language == "en" else _join_lines(joined)
+        prepared = to_python_markdown("\n".join(lines))
+        return prepared if self.language == "en" else join_chinese_lines(prepared)
 
     def _relinked(self, link: re.Match[str], file: Path, page: str) -> str:
         bang, text, target = link.groups()
@@ -137,12 +133,6 @@ class _Staging:
         path = self.target / page
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-
-
-def _join_lines(text: str) -> str:
-    """The text without line ends between Chinese characters; blocks of code stay as they are."""
-    parts = re.split(r"(^[ ]*```.*?^[ ]*```[ ]*$)", text, flags=re.MULTILINE | re.DOTALL)
-    return "".join(part if number % 2 else JOINED.sub("", part) for number, part in enumerate(parts))
 
 
 def _source_page(path: Path) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tools.docs import checks, pages, stage
-from tools.docs.chinese import texts
 from tools.docs.markdown import parse
 
 
@@ -106,12 +105,6 @@ def test_a_block_in_a_list_has_its_marker_and_no_indentation():
 def test_headings_within_blocks_are_no_headings_and_anchors_are_those_of_github():
     page = "# A\n\n```bash\n# comment\n```\n\n## Build the operator's image\n\n## A\n"
     assert [heading.anchor for heading in parse(page).headings] == ["a", "build-the-operators-image", "a-1"]
-
-
-def test_most_texts_of_the_references_are_chinese():
-    shown = (pages.DOCS / "reference/pdj.zh.md").read_text() + (pages.DOCS / "reference/paddlejob.zh.md").read_text()
-    used = [chinese for chinese in texts().values() if chinese in shown]
-    assert len(used) > 0.9 * len(texts()), "texts in chinese.yaml that no page uses any more"
 
 
 def found() -> list[str]:

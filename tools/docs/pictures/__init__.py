@@ -6,7 +6,7 @@ picture that is out of date.
 
 from __future__ import annotations
 
-from tools.docs.pictures import architecture, barrier, phases, pods, restarts
+from tools.docs.pictures import architecture, barrier, phases, pods, recovery, restarts
 
 LANGUAGES = {"": 0, ".zh": 1}
 """The end of a file's name, and which of two texts it shows."""
@@ -15,6 +15,7 @@ PICTURES = {
     "barrier": barrier.draw,
     "phases": phases.draw,
     "pods": pods.draw,
+    "recovery": recovery.draw,
     "restarts": restarts.draw,
 }
 

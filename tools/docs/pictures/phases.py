@@ -34,5 +34,5 @@ def draw(language: int) -> str:
     svg.arrow([(436, 228), (608, 228)])
     svg.text(522, 246, "backoffLimit", "middle", 12)
     svg.arrow([(62, ROW + HEIGHT), (62, 186)], both=True)
-    svg.text(70, 168, ("suspend, resume", "挂起、恢复")[language], "start", 12)
+    svg.text(70, 168, ("suspend, resume", "暂停、恢复")[language], "start", 12)
     return svg.render()

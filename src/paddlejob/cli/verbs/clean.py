@@ -25,7 +25,7 @@ def command(
 ) -> None:
     """Remove the logs of former runs on this machine. Jobs themselves, and their present logs, are kept.
 
-    \\b
+    \b
     Example:
       pdj clean --keep 2
     """

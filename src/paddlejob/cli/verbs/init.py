@@ -83,7 +83,8 @@ spec:
           - name: paddle
             image: registry.example.com/paddleformers:1.2.0-gpu
             # For ERNIEKit: ["erniekit", "train", "/workspace/train.yaml"].
-            # In the YAML file: output_dir: /checkpoints/{name} and save_steps. To resume: resume_from_checkpoint: true.
+            # In the YAML file: output_dir: /checkpoints/{name} and save_steps. Leave resume_from_checkpoint out: the
+            # newest checkpoint is then found at every start.
             command: ["paddleformers-cli", "train", "/workspace/train.yaml"]
             env:
               # What NCCL says about the network it found; set it to WARN once training works.

@@ -12,7 +12,7 @@ def command(name: JobName, namespace: Namespace = "", cluster: Cluster = None, c
 
     Press q or Ctrl-C to stop watching; the job goes on. The exit status is 1 if the job fails.
 
-    \\b
+    \b
     Example:
       pdj watch wide-and-deep
     """
