@@ -29,6 +29,7 @@ api      BadPattern
 engine   Outdated, Rejected
 local    DriverError
 data     Stopped
+operator Unreadable
 launch   AlreadySucceeded, Forbidden, LaunchError, RendezvousFailed, ResourceExpired, Unavailable
 """
 

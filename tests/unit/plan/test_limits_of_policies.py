@@ -90,7 +90,8 @@ def test_of_a_failed_job_each_pod_that_still_runs_is_stopped_once(about: dict[st
 def test_missing_services_are_created_once_with_the_pods_that_are_missing_too():
     made = job(status=STARTING, intranet="Service")
     decided = plan(made, world(), NOON)
-    assert created(decided, Kind.SERVICE) == created(decided, Kind.POD) == ["mnist-worker-0", "mnist-worker-1"]
+    assert created(decided, Kind.SERVICE) == ["mnist-peers"]
+    assert created(decided, Kind.POD) == ["mnist-worker-0", "mnist-worker-1"]
 
 
 def test_a_service_is_not_restored_before_the_pods_of_the_earlier_attempt_are_gone():
