@@ -53,8 +53,11 @@ def test_its_nodes_are_shown_and_do_not_block_the_deletion(pdj: Pdj, facts: Call
         SubnetId=subnet,
         TagSpecifications=[{"ResourceType": "instance", "Tags": [tag]}],
     )["Instances"][0]["InstanceId"]
-    of_another = blockers(Aws("us-west-2"), "another", {"Vpc": outputs()["VpcId"]})
-    assert [line for line in of_another if node in line], "those of others do"
+    assert facts("status")["nodesWanted"] is None, "pods decide"
+    assert [found["id"] for found in facts("status")["nodes"]] == [node]
+    vpc, aws = {"Vpc": outputs()["VpcId"]}, Aws("us-west-2")
+    assert not [line for line in blockers(aws, "paddle-cluster", vpc) if node in line]
+    assert [line for line in blockers(aws, "another", vpc) if node in line], "those of others do"
 
 
 def test_settings_of_nodes_are_rejected_with_it(configured: Callable[..., ClusterConfig], pdj: Pdj) -> None:
