@@ -1,0 +1,1 @@
+"""Verbs for jobs that exist: looking at them, changing them, removing them."""
