@@ -131,6 +131,12 @@ def test_the_speed_is_that_of_the_last_five_minutes():
     assert steps(*slow_then_fast).per_second == pytest.approx(10.0)
 
 
+def test_the_speed_is_an_average_of_all_that_time():
+    uneven = [(10.0 * number, 10 * number + 8 * (number % 2)) for number in range(31)]
+    assert steps(*uneven).per_second == pytest.approx(1.0)
+    assert steps(*uneven[:-1]).per_second == pytest.approx(298 / 290)
+
+
 def test_the_speed_of_steps_that_are_far_apart_is_still_known():
     assert steps((0, 0), (1000, 10), (2000, 30)).per_second == pytest.approx(0.02)
 

@@ -268,3 +268,15 @@ async def test_only_an_informer_of_metadata_asks_for_no_more(serve: Serve, metad
         f"application/json{accepted}{'List' if accepted else ''}{suffix}",
         f"application/json{accepted}{suffix}",
     ]
+
+
+async def test_an_optional_resource_that_stays_absent_is_never_an_error(serve: Serve) -> None:
+    script, seen = Script([404], []), set[str]()
+
+    def looked_often() -> bool:
+        seen.add(informer.last_error)
+        return script.listed >= 6
+
+    async with running(serve, script, optional=True) as informer:
+        await until(looked_often)
+    assert seen == {""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from paddlejob.kube.client import Client
-from paddlejob.kube.leader_election import LeaderElector
+from paddlejob.kube.leader_election import LeaderElector, steady_clock
 
 from .conftest import Serve
 
@@ -76,3 +77,12 @@ async def test_a_response_that_is_no_lease_does_not_end_the_renewals(
         await until(lambda: server.writes >= before + 2)
         assert elector.is_leader()
     assert "never retrieved" not in caplog.text
+
+
+def test_the_lease_also_expires_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "CLOCK_BOOTTIME", 7, raising=False)
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: clock + 0.5)
+    assert steady_clock() == 7.5
+    monkeypatch.delattr(time, "CLOCK_BOOTTIME")
+    monkeypatch.setattr(time, "monotonic", lambda: 3.0)
+    assert steady_clock() == 3.0
