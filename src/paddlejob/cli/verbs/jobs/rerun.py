@@ -84,7 +84,7 @@ def _run_here(target: LocalTarget, view: JobView) -> None:
 async def _submit_again(client: Client, job: Object) -> None:
     """Delete the job and create it again; a dry run comes first, so that a rejection changes nothing."""
     from paddlejob.client.targets.cluster import wait_until_deleted
-    from paddlejob.errors import ApiError, KubeError, NotPossible
+    from paddlejob.errors import ApiError, NotPossible, PaddleJobError
     from paddlejob.objects.resources import PADDLEJOBS
 
     document, code = fresh_document(job), await _code_of(client, job)
@@ -99,8 +99,9 @@ async def _submit_again(client: Client, job: Object) -> None:
     try:
         created = await client.create(PADDLEJOBS, document)
         await _store_code(client, created, code)
-    except KubeError as error:
-        raise NotPossible(f"{error}; job {name} was deleted, its file is {_saved(document)}") from error
+    except PaddleJobError as error:
+        remedy = f"create it again with `kubectl create -f` from {_saved(document)}"
+        raise NotPossible(f"{error}; job {name} was deleted; {remedy}") from error
 
 
 async def _code_of(client: Client, job: Object) -> list[Object]:
