@@ -29,14 +29,19 @@ LABEL_JOB = "batch.paddlepaddle.org/job"
 async def test_no_quota_is_lost_while_the_operator_is_killed_at_random(
     kueue_plane: ControlPlane, team: Team, tmp_path: Path
 ):
-    """Jobs fail, end, are preempted and deleted all the time. Never do more pods run than have quota."""
+    """Jobs fail, end, are preempted and deleted all the time. Never do more pods run than have quota.
+
+    Every fourth operator is killed before it has read the cluster, the others soon after they have.
+    """
     await team.quota(QUOTA)
     players = Players(team, random.Random(15))
     with OperatorForks(Path(kueue_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log") as operators:
         playing = asyncio.create_task(players.play())
-        for _ in range(KILLS):
+        for number in range(KILLS):
             await asyncio.to_thread(operators.start)
-            await asyncio.sleep(players.chance.uniform(0.1, 1.3))
+            if number % 4:
+                await until(operators.is_working)
+            await asyncio.sleep(players.chance.uniform(0.0, 0.8))
             assert not playing.done(), await playing
             await asyncio.to_thread(operators.kill)
         await asyncio.to_thread(operators.start)

@@ -22,6 +22,8 @@ class OperatorForks:
         self._command = [sys.executable, "-m", "tests.support.operator_forks", str(kubeconfig)]
         self._parent: subprocess.Popen[str] | None = None
         self._pid = 0
+        self._begun = 0
+        """How long the log was when the operator was started."""
 
     def __enter__(self) -> OperatorForks:
         with self.log.open("ab") as log:
@@ -36,7 +38,12 @@ class OperatorForks:
         self._parent.wait()
 
     def start(self) -> None:
+        self._begun = self.log.stat().st_size
         self._pid = int(self._ask("start"))
+
+    async def is_working(self) -> bool:
+        """Whether it has read the cluster and reconciles jobs."""
+        return b"watching all namespaces" in self.log.read_bytes()[self._begun :]
 
     def kill(self) -> None:
         """Returns when it is gone."""

@@ -6,6 +6,7 @@ import paddlejob
 from paddlejob import contract
 from paddlejob.kube.resource import LEASES, PRIORITY_CLASSES, Object
 from paddlejob.objects.resources import POD_GROUPS, WORKLOADS
+from paddlejob.operator.flow_control import flow_control
 
 NAMESPACE = "paddle-system"
 NAME = "paddle-controller-manager"
@@ -69,6 +70,7 @@ def manifests(*, namespace: str = NAMESPACE, watch: str = "", image: str = IMAGE
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(namespace)},
         *_permissions(namespace, watch),
         *_lease_permissions(namespace),
+        *([] if watch else flow_control(NAME, namespace, LABELS)),
         _deployment(namespace, watch, image, replicas),
     ]
 

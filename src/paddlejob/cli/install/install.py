@@ -17,6 +17,7 @@ from paddlejob.operator.manifests import IMAGE, manifests
 Object = dict[str, Any]
 FIELD_MANAGER = "pdj-install"
 RBAC = "rbac.authorization.k8s.io"
+FLOW_CONTROL = "flowcontrol.apiserver.k8s.io"
 RESOURCES = {
     resource.kind: resource
     for resource in (
@@ -28,6 +29,8 @@ RESOURCES = {
         Resource(RBAC, "v1", "rolebindings", kind="RoleBinding"),
         Resource(RBAC, "v1", "clusterroles", False, "ClusterRole"),
         Resource(RBAC, "v1", "clusterrolebindings", False, "ClusterRoleBinding"),
+        Resource(FLOW_CONTROL, "v1", "flowschemas", False, "FlowSchema"),
+        Resource(FLOW_CONTROL, "v1", "prioritylevelconfigurations", False, "PriorityLevelConfiguration"),
     )
 }
 OWN_LABEL = ("app.kubernetes.io/name", "paddlejob")
