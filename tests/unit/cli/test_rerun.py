@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from paddlejob import contract
-from paddlejob.cli.verbs.rerun import _submit_again, fresh_document
+from paddlejob.cli.verbs.jobs.rerun import _submit_again, fresh_document
 from paddlejob.errors import NotPossible
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
