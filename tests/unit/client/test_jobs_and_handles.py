@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,15 @@ def test_a_curve_begins_on_the_left_ends_on_the_right_and_fills_the_height():
     assert curve([(5, 1.0), (5, 1.0)]).count("0.0,60.0") == 2
     assert curve([(step, 1.0) for step in range(400)]).count(",") == 200
     assert curve([(step, 1.0) for step in range(399)]).count(",") == 399
+
+
+def test_without_a_limit_a_job_is_waited_for_until_it_ends():
+    made = stored("Running", finished=False)
+    held = made.runner_lock()
+    assert held.acquire()
+    ended = Status.model_validate({"phase": "Completed", "attempt": 1, "completionTime": "2027-01-15T08:00:00Z"})
+    later = threading.Timer(0.1, lambda: made.write_status(ended))
+    later.start()
+    assert pj.attach("mnist").wait().phase == "Completed"
+    later.join()
+    held.release()
