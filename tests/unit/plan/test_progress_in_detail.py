@@ -75,10 +75,15 @@ def test_the_first_output_is_written_at_once():
     assert seen.lastOutputTime == times.format(NOON - 7)
 
 
-@pytest.mark.parametrize(("left", "speed", "minutes"), [(0, 1.0, 1), (59, 1.0, 1), (60, 1.0, 2), (120, 2.0, 2)])
-def test_the_end_is_expected_at_a_full_minute_that_is_not_too_early(left: int, speed: float, minutes: int):
+@pytest.mark.parametrize(
+    ("left", "speed", "seconds"),
+    [(0, 1.0, 0), (59, 1.0, 59), (120, 2.0, 60), (119, 1.0, 119), (123, 1.0, 130), (3_601, 1.0, 3_660)],
+)
+def test_the_further_the_expected_end_the_coarser_it_is_and_it_is_never_too_early(
+    left: int, speed: float, seconds: int
+):
     reading = LogReading(attempt=1, step=5, steps_per_second=speed, steps_left=left)
-    assert progress_of(training(), reading).eta == times.format(NOON + 60 * minutes)
+    assert progress_of(training(), reading).eta == times.format(NOON + seconds)
 
 
 @pytest.mark.parametrize("about", [{"steps_per_second": None}, {"steps_left": None}, {"steps_per_second": 0.0}])

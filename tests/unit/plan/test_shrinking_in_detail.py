@@ -25,6 +25,7 @@ def waiting(*, workers: int = 4, requests: int = 2, members: str = "", **spec: A
         "startTime": times.format(NOON - 100),
         "worker": {"members": members},
         "replacements": "worker-0:1",
+        "templateDigest": "of-any-template",
     }
     return job(workers=workers, elastic=1, worker_={"requests": requests, "limits": 8}, status=status, **spec)
 

@@ -35,15 +35,14 @@ def value(name: str, text: str) -> dict[str, str]:
 
 
 def test_a_service():
-    labels = {contract.LABEL_ROLE: "worker", contract.LABEL_INDEX: "1"}
-    assert network.service(job(intranet="Service"), Role.WORKER, 1) == {
+    assert network.service(job(intranet="Service")) == {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": about("mnist-worker-1", **labels),
+        "metadata": about("mnist-peers"),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": {contract.LABEL_JOB: "mnist", **labels},
+            "selector": {contract.LABEL_JOB: "mnist"},
             "ports": [{"name": "paddle", "port": 2379}],
         },
     }
