@@ -60,7 +60,7 @@ def run(stage: Stage, seconds: float, only: list[str]) -> tuple[Record, list[str
     say("no more faults; waiting for the jobs to end")
     stage.cluster.wait_ready()
     stage.end()
-    problems = list(record.problems)
+    problems = [*record.problems, *stage.problems]
     for number, check in enumerate(INVARIANTS, start=len(problems) + 1):
         found = check(stage)
         if found:

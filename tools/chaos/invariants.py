@@ -85,7 +85,7 @@ def _beats(stage: Stage) -> Iterator[tuple[str, list[Beat]]]:
 
 def every_counter_has_its_cause(stage: Stage) -> list[str]:
     stage.settle()
-    return stage.problems
+    return stage.unexplained
 
 
 def nothing_is_left_over(stage: Stage) -> list[str]:

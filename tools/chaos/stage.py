@@ -50,7 +50,7 @@ print(first, total)
 
 @dataclass
 class Stage:
-    """`problems` are counters without a cause, and what else was found before the end."""
+    """`problems` are found before the end; `unexplained` are counters that no fault explains."""
 
     cluster: Cluster
     random: random.Random
@@ -60,6 +60,7 @@ class Stage:
     shapes: Sequence[Shape] = POPULATION
     ledger: Ledger = field(default_factory=Ledger)
     problems: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Install the operator as the first document does it."""
@@ -101,7 +102,9 @@ class Stage:
         for name, job in self.jobs().items():
             if any(shape.name == name and shape.steady for shape in self.shapes):
                 message = status_of(job).get("message", "")
-                self.note(*(f"{found}; the job says: {message}" for found in self.ledger.settle(name, status_of(job))))
+                for found in self.ledger.settle(name, status_of(job)):
+                    self.unexplained.append(f"{found}; the job says: {message}")
+                    say(self.unexplained[-1])
 
     def note(self, *problems: str) -> None:
         for problem in problems:
