@@ -10,7 +10,8 @@ from paddlejob import __version__
 from paddlejob.api.crd import crd
 from paddlejob.client.describe.formats import to_yaml
 from paddlejob.launch.single_file import single_file
-from paddlejob.operator.manifests import CLUSTER_RULES, LEASE_RULES, RULES, manifests
+from paddlejob.operator.manifests import CLUSTER_RULES, LEASE_RULES, ROLE_LABELS, RULES, manifests
+from paddlejob.operator.user_roles import user_roles
 from tools import pod_template_schema
 from tools.cli_reference import chinese_cli_reference, cli_reference
 from tools.docs.pictures import pictures
@@ -40,6 +41,7 @@ def generated() -> dict[str, str]:
         "deploy/chart/files/rules.yaml": to_yaml(RULES),
         "deploy/chart/files/cluster-rules.yaml": to_yaml(CLUSTER_RULES),
         "deploy/chart/files/lease-rules.yaml": to_yaml(LEASE_RULES),
+        "deploy/chart/files/user-roles.yaml": to_yaml(*user_roles(ROLE_LABELS)),
         "docs/reference/paddlejob.md": reference(),
         "docs/reference/paddlejob.zh.md": chinese_reference(),
         "docs/reference/pdj.md": cli_reference(),

@@ -78,6 +78,16 @@ def test_monitoring_adds_a_service_that_selects_the_operators_metrics(helm: Path
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
 
 
+def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:
+    found = rendered(helm, "priorityClassName=system-cluster-critical", "networkPolicy=true")
+    pod = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]
+    assert pod["spec"]["priorityClassName"] == "system-cluster-critical"
+    policy = found["NetworkPolicy", "paddle-system", "paddle-controller-manager"]["spec"]
+    assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    named = {one["name"] for one in pod["spec"]["containers"][0]["ports"]}
+    assert {one["port"] for rule in policy["ingress"] for one in rule["ports"]} == named
+
+
 def test_an_existing_namespace_can_be_used(helm: Path) -> None:
     assert "Namespace" not in [kind for kind, _, _ in rendered(helm, "createNamespace=false")]
 

@@ -7,12 +7,14 @@ from paddlejob import contract
 from paddlejob.kube.resource import LEASES, PRIORITY_CLASSES, Object
 from paddlejob.objects.resources import POD_GROUPS, WORKLOADS
 from paddlejob.operator.flow_control import flow_control
+from paddlejob.operator.user_roles import user_roles
 
 NAMESPACE = "paddle-system"
 NAME = "paddle-controller-manager"
 IMAGE = f"paddlejob/operator:{paddlejob.__version__}"
 LEASE_NAME = "paddlejob-operator"
 LABELS = {"app.kubernetes.io/name": "paddlejob", "control-plane": "controller-manager"}
+ROLE_LABELS = {"app.kubernetes.io/name": "paddlejob"}
 
 RULES: list[Object] = [
     {
@@ -70,8 +72,9 @@ def manifests(*, namespace: str = NAMESPACE, watch: str = "", image: str = IMAGE
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(namespace)},
         *_permissions(namespace, watch),
         *_lease_permissions(namespace),
-        *([] if watch else flow_control(NAME, namespace, LABELS)),
+        *([] if watch else [*user_roles(ROLE_LABELS), *flow_control(NAME, namespace, LABELS)]),
         _deployment(namespace, watch, image, replicas),
+        _disruption_budget(namespace),
     ]
 
 
@@ -135,6 +138,17 @@ def _deployment(namespace: str, watch: str, image: str, replicas: int) -> Object
                 },
             },
         },
+    }
+
+
+def _disruption_budget(namespace: str) -> Object:
+    """A drain waits for one replica after the other; it is never blocked, not even by a sole replica."""
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(namespace),
+        "spec": spec,
     }
 
 

@@ -29,6 +29,7 @@ RESOURCES = {
         Resource(RBAC, "v1", "rolebindings", kind="RoleBinding"),
         Resource(RBAC, "v1", "clusterroles", False, "ClusterRole"),
         Resource(RBAC, "v1", "clusterrolebindings", False, "ClusterRoleBinding"),
+        Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget"),
         Resource(FLOW_CONTROL, "v1", "flowschemas", False, "FlowSchema"),
         Resource(FLOW_CONTROL, "v1", "prioritylevelconfigurations", False, "PriorityLevelConfiguration"),
     )
