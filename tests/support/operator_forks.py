@@ -67,14 +67,25 @@ def _serve(kubeconfig: str) -> None:
     set_up_logs("text")
     import paddlejob.operator.main  # noqa: F401
 
+    running: set[int] = set()
     for line in sys.stdin:
         request, _, pid = line.strip().partition(" ")
         if request == "kill":
-            os.kill(int(pid), signal.SIGKILL)
-            os.waitpid(int(pid), 0)
+            _kill(int(pid))
+            running.discard(int(pid))
             print("killed", flush=True)
         else:
-            print(_fork(kubeconfig), flush=True)
+            forked = _fork(kubeconfig)
+            running.add(forked)
+            print(forked, flush=True)
+    # The tests have ended, however they did.
+    for left in running:
+        _kill(left)
+
+
+def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def _fork(kubeconfig: str) -> int:
