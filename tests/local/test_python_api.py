@@ -92,7 +92,7 @@ def test_a_wait_that_takes_too_long_says_so_and_the_job_goes_on(here: Pdj):
     with pytest.raises(TimeoutError, match=r"waits is still \w+ after 0.5 s"):
         run.wait(timeout=0.5)
     run.interrupt()
-    assert here.processes() == []
+    here.until_nothing_lives()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

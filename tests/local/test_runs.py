@@ -47,7 +47,7 @@ def test_a_job_completes_and_says_how_long_and_where_its_logs_are(pdj: Pdj):
     assert pdj.log("job", "worker-1") == "hello from TRAINER 1\n"
     assert pdj.processes() == []
     listed = pdj("list").stdout.splitlines()[1].split()
-    assert listed[:5] == ["job", "Completed", "PS", "2/2", "0/2"]
+    assert listed[:5] == ["job", "Completed", "PS", "0/2", "0/2"]
 
 
 def test_other_commands_see_a_detached_job_and_can_end_it(pdj: Pdj):
@@ -59,7 +59,7 @@ def test_other_commands_see_a_detached_job_and_can_end_it(pdj: Pdj):
     assert yaml.safe_load(pdj("list", "-o", "yaml").stdout)["items"][0]["metadata"]["name"] == "job"
     assert "all pods are running" in pdj("why", "job").stdout
     assert pdj("delete", "job").returncode == 0
-    assert pdj.processes() == []
+    pdj.until_nothing_lives()
     assert pdj("get", "job").returncode == 2
 
 

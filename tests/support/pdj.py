@@ -132,7 +132,7 @@ class Pdj:
         for folder in list(self.store.folders()):
             if folder.has_runner:
                 self("delete", folder.key[1], "-n", folder.key[0])
-        ends = time.monotonic() + 10
+        ends = time.monotonic() + 60
         while self.processes() and time.monotonic() < ends:
             time.sleep(0.05)
 
