@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
+from hypothesis import settings
 
 from tests.support import examples
 
@@ -24,6 +25,9 @@ SOCKET_NAME = len("/pymp-12345678/listener-12345678")
 
 def pytest_configure(config: pytest.Config) -> None:
     examples.quick = config.option.markexpr == QUICK
+    # A quick run judges a change, so it must not fail on what another run happened to miss; full runs explore.
+    settings.register_profile("quick", derandomize=True)
+    settings.load_profile("quick" if examples.quick else "default")
     _deliver_signals()
     stack = ExitStack()
     stack.enter_context(_short_temporary_directory())

@@ -11,5 +11,5 @@ quick = False
 
 
 def examples(count: int) -> settings:
-    """All of them in a full run and a third in a quick one; every run draws new ones."""
+    """All of them in a full run, which draws new ones each time; a third in a quick one, always the same."""
     return settings(max_examples=max(count // SHARE, FEWEST) if quick else count, deadline=None)

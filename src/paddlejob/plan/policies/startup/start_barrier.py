@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob import contract
-from paddlejob.api.types import Phase, Role
+from paddlejob.api.types import Phase, Role, RoleStatus
 from paddlejob.plan import indexes, names, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.diagnosis import reasons, rejections
@@ -31,12 +31,26 @@ def open_start_barrier(s: Snapshot) -> Plan | None:
         return _hold(s)
     if any(not pod.address for pod in pods) or len(pods) < len(s.slots):
         return None
+    if not s.published and s.status.attempt in s.world.environments and _all_run(pods):
+        return watch_training(s.reporting(publishedAttempt=s.status.attempt, **_members(s)))
     return _restore(s, pods) if s.published and s.status.phase is Phase.RUNNING else _publish(s, pods)
 
 
 def _is_ready(pod: Pod) -> bool:
     """A pod that is being deleted, or is about to be, is not: the job would be rebuilt as soon as it starts."""
     return bool(pod.address) and pod.phase is not PodPhase.PENDING and not pod.deleting and not pod.disrupted
+
+
+def _all_run(pods: list[Pod]) -> bool:
+    """With the environment that they need, which only a job whose status was lost has not recorded."""
+    return all(pod.phase is PodPhase.RUNNING for pod in pods if not pod.ended)
+
+
+def _members(s: Snapshot) -> dict[str, RoleStatus]:
+    """The record of the workers that an elastic job begins with."""
+    worker = s.status.role(Role.WORKER)
+    members = indexes.format(s.members) if is_resizable(s.job) else worker.members
+    return {"worker": worker.model_copy(update={"members": members})}
 
 
 def _hold(s: Snapshot) -> Plan:
@@ -67,10 +81,8 @@ def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
     name = names.environment(s.job, attempt)
     rejection = s.world.rejection_of(name)
     reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")
-    worker = s.status.role(Role.WORKER)
-    if is_resizable(s.job):
-        worker = worker.model_copy(update={"members": indexes.format(s.members)})
-    status = reported(s, Phase.STARTING, reason, message, publishedAttempt=attempt, nextRestartTime="", worker=worker)
+    published = {"publishedAttempt": attempt, "nextRestartTime": "", **_members(s)}
+    status = reported(s, Phase.STARTING, reason, message, **published)
     create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, variables))
     # A rejected environment is created again when that is due; before that, no pod can start.
     can_start = rejection is None or rejections.is_due(rejection, s.world, s.now)
