@@ -211,3 +211,12 @@ def test_without_a_limit_a_job_is_waited_for_until_it_ends():
     assert pj.attach("mnist").wait().phase == "Completed"
     later.join()
     held.release()
+
+
+def test_an_engine_that_ends_while_a_job_is_looked_at_was_not_killed(monkeypatch: pytest.MonkeyPatch):
+    """It writes the last status before it lets go of the job, and the status may have been read before that."""
+    made = stored("Running", finished=False)
+    answers = iter([True])
+    monkeypatch.setattr(JobFolder, "has_runner", property(lambda _: next(answers, False)))
+    seen = LocalTarget(Store()).view(made)
+    assert seen is not None and seen.phase == "Running"

@@ -138,6 +138,8 @@ class LocalTarget:
 
     def view(self, folder: JobFolder) -> JobView | None:
         """A job by its files; None if it has been removed."""
+        # Asked first: an engine that ends writes the last status before it lets go of the job.
+        runs = folder.has_runner
         try:
             job, document = folder.job(), folder.document()
         except DamagedFile as error:
@@ -145,16 +147,16 @@ class LocalTarget:
         if job is None or document is None:
             return None
         damage = _damaged_options(folder, job)
-        if damage and not folder.has_runner:
+        if damage and not runs:
             return self._damaged_view(folder, damage)
-        if not folder.has_runner and job.status.phase is not Phase.COMPLETED:
+        if not runs and job.status.phase is not Phase.COMPLETED:
             job = _without_processes(job)
         phase, note = str(job.status.phase or "Created"), ""
         if damage:
             note = f"{damage}, so the job cannot be resumed once it stops; let it end, then start it with `pdj run`"
         if job.metadata.deletionTimestamp:
             phase = "Deleting"
-        elif not is_inactive(job) and not folder.has_runner:
+        elif not is_inactive(job) and not runs:
             command = f"{job.name}{self.flags(job.namespace)}"
             failed = f"{job.status.message}; continue with `pdj resume {command}`"
             note = failed if job.status.reason == ENGINE_ERROR else INTERRUPTED.format(job=command)
