@@ -1,4 +1,4 @@
-"""Reading the logs of a job on this machine: a log that shrinks, the worker with rank 0, and who is told of news."""
+"""Reading the logs of a job on this machine: a log that shrinks, the worker with rank 0, and who hears of news."""
 
 from __future__ import annotations
 

@@ -82,7 +82,9 @@ def containerd_killed(stage: Stage) -> Hit | None:
 
 def _service_killed(stage: Stage, name: str) -> Hit | None:
     node = stage.a_node()
-    node.run("pkill", "-KILL", "-x", name, check=False)
+    # A service is a child of the node's process 1, which starts it again.
+    for pid in node.run("pgrep", "-P", "1", "-x", name, check=False).stdout.split():
+        node.run("kill", "-KILL", pid, check=False)
     return Hit(f"on {node.name}", works(stage))
 
 
