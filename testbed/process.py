@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from paddlejob.errors import NotPossible
 
 # The parent-death signal is tied to the forking thread, so a single thread that lives as long as the process forks.
 _forker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="testbed-forker")
+# A parent that died before the death signal was asked for sends none.
+_IF_PARENT_LIVES = ("sh", "-c", 'test "$PPID" = "$0" && exec "$@"')
 
 
 class Process:
@@ -84,7 +87,7 @@ class Process:
     def _spawn(self) -> subprocess.Popen[bytes]:
         # setpriv instead of preexec_fn: no Python runs between fork and exec of a process with threads.
         setpriv = shutil.which("setpriv")
-        prefix = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+        prefix = [setpriv, "--pdeathsig", "KILL", "--", *_IF_PARENT_LIVES, str(os.getpid())] if setpriv else []
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 [*prefix, *self.command],

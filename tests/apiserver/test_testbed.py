@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.controlplane import ControlPlane
+from tests.support.processes import is_alive
 
 POD = {
     "apiVersion": "v1",
@@ -27,14 +28,6 @@ def eventually(condition: Callable[[], bool], patience: float = 60) -> bool:
             return True
         time.sleep(0.2)
     return False
-
-
-def exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_a_pod_is_accepted_in_a_fresh_namespace(control_plane: ControlPlane, namespace: str) -> None:
@@ -107,8 +100,8 @@ def test_nothing_is_left_after_stop() -> None:
     with ControlPlane(controllers=False) as plane:
         pids = [process.pid for process in plane.processes.values()]
         assert len(pids) == 2
-        assert all(exists(pid) for pid in pids)
-    assert not any(exists(pid) for pid in pids)
+        assert all(is_alive(pid) for pid in pids)
+    assert not any(is_alive(pid) for pid in pids)
     assert not plane.directory.exists()
 
 
@@ -127,6 +120,6 @@ def test_nothing_is_left_when_the_test_run_itself_is_killed(tmp_path: Path) -> N
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as run:
         assert run.stdout is not None
         pid = int(run.stdout.readline())
-        assert exists(pid)
+        assert is_alive(pid)
         run.kill()
-    assert eventually(lambda: not exists(pid), patience=60)
+    assert eventually(lambda: not is_alive(pid), patience=60)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from testbed.cluster import Cluster
+from tests.support.processes import is_alive
 
 
 def eventually(condition: Callable[[], bool], patience: float = 60) -> bool:
@@ -28,10 +29,6 @@ def descendants(pid: int) -> set[int]:
         int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()
     }
     return children.union(*map(descendants, children))
-
-
-def exists(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
 
 
 def pod(name: str, node: str, *command: str, **more: Any) -> str:
@@ -130,4 +127,4 @@ def test_nothing_outlives_a_second_cluster_whose_owner_is_killed(tmp_path: Path)
         names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in family}
         assert {"etcd", "kube-apiserver", "containerd", "kubelet", "kube-proxy", "coredns"} <= names
         owner.kill()
-    assert eventually(lambda: not any(map(exists, family)), patience=20)
+    assert eventually(lambda: not any(map(is_alive, family)), patience=20)

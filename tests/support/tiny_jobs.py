@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -46,11 +45,3 @@ async def running(engine: LocalEngine, key: Key) -> JobFolder:
     folder = engine.store.folder(key)
     await until(lambda: status(folder).phase is Phase.RUNNING)
     return folder
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -19,7 +19,8 @@ from paddlejob.local.runtime.processes import Processes, ProcessSpec
 from paddlejob.local.state.changes import change_spec, mark_for_deletion
 from paddlejob.local.state.leftovers import remove_leftovers
 from paddlejob.local.state.store import Store
-from tests.support.tiny_jobs import FOREVER, MACHINE, idle, is_alive, running, status, tiny_job, until
+from tests.support.processes import is_alive
+from tests.support.tiny_jobs import FOREVER, MACHINE, idle, running, status, tiny_job, until
 
 
 async def test_a_job_runs_to_its_end_and_is_then_given_up_for_others_to_run(tmp_path: Path):

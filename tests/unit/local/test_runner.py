@@ -16,7 +16,8 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.state.changes import change_spec
 from paddlejob.local.state.store import JobFolder, Store
-from tests.support.tiny_jobs import FOREVER, MACHINE, is_alive, status, tiny_job, until
+from tests.support.processes import is_alive
+from tests.support.tiny_jobs import FOREVER, MACHINE, status, tiny_job, until
 
 
 class Commands:

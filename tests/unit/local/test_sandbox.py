@@ -18,7 +18,8 @@ from paddlejob.local.runtime.processes import Processes, ProcessSpec
 from paddlejob.local.sandbox.mounts import AT_A_FILE
 from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.sandbox.supervisor import SWITCH, isolation, probe
-from tests.support.tiny_jobs import is_alive, until
+from tests.support.processes import is_alive
+from tests.support.tiny_jobs import until
 
 Report = dict[str, Any]
 
