@@ -379,8 +379,8 @@ class RoleStatus(Model):
 
 class Condition(Model):
     type: str = Field(
-        description="Running, Restarting, Suspended, Completed or Failed; and until the job ends PodsCreated, "
-        "GangAdmitted (with gang scheduling), PodsScheduled and StartBarrierOpen."
+        description="Running, Restarting, Suspended, Completed or Failed; and until the job ends QuotaReserved (in a "
+        "queue of Kueue), PodsCreated, GangAdmitted (with gang scheduling), PodsScheduled and StartBarrierOpen."
     )
     status: str = Field(description="True or False.")
     observedGeneration: int = Field(0, description="The generation of the spec that the condition was judged for.")
