@@ -11,7 +11,7 @@ from paddlejob.kube.resource import PODS
 from paddlejob.objects.resources import PADDLEJOBS, WORKLOADS
 from testbed.controlplane import ControlPlane
 from tests.support.kueue_fixtures import *  # noqa: F403
-from tests.support.kueue_team import TOLERATION, Team, is_, says, until
+from tests.support.kueue_team import TOLERATION, Team, has, is_, is_of, says, until
 from tests.support.operator_fixtures import ACCOUNT
 from tests.support.operator_process import OperatorProcess
 
@@ -82,6 +82,32 @@ async def test_workers_that_are_done_and_a_job_that_ended_give_their_quota_back(
     await until(lambda: is_(team.used(), "0"))
     print(f"the Workload finished {seconds:.2f} s after the last pod")
     assert seconds < 15
+
+
+async def test_quota_follows_the_last_pod_and_not_before(team: Team):
+    """By the order in which the API server stored the changes; the seconds between them are printed."""
+    await team.quota(2)
+    low = await team.submit("low", "low", workers=2)
+    await low.until(phase="Running")
+    async with team.changes(PODS) as pods, team.changes(WORKLOADS) as workloads:
+        high = await team.submit("high", "high", workers=2)
+        await high.until(phase="Running")
+        await low.until(phase="Suspended")
+        gone = await pods.last(lambda pod: is_of(pod, "low"), 2, "DELETED")
+        released = await workloads.first(lambda one: is_of(one, "low") and has(one, "QuotaReserved", "False"))
+        taken = await workloads.first(lambda one: is_of(one, "high") and has(one, "QuotaReserved", "True"))
+        assert gone < released < taken, "no quota before the pods of the preempted job are gone"
+        print(f"preempted: {released.at - gone.at:.2f} s from the last pod until its quota is given back, ", end="")
+        print(f"{taken.at - gone.at:.2f} s until another job has it")
+        for index in range(2):
+            await high.exit(f"high-worker-{index}", 0)
+        await low.until(phase="Running", attempt=2)
+        ended = await pods.last(lambda pod: is_of(pod, "high") and pod["status"].get("phase") == "Succeeded", 2)
+        finished = await workloads.first(lambda one: is_of(one, "high") and has(one, "Finished", "True"))
+        taken = await workloads.first(lambda one: is_of(one, "low") and has(one, "QuotaReserved", "True"), released)
+        assert ended < finished < taken
+        print(f"completed: {finished.at - ended.at:.2f} s from the last pod until its quota is given back, ", end="")
+        print(f"{taken.at - ended.at:.2f} s until another job has it")
 
 
 async def test_a_deactivated_workload_stops_the_job_until_it_is_activated(team: Team):

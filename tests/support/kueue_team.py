@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from paddlejob.errors import NotFound
@@ -12,6 +13,7 @@ from paddlejob.kube.client import Client
 from paddlejob.kube.resource import Resource
 from paddlejob.objects.resources import PADDLEJOBS, WORKLOADS
 from tests.support.builders import document, template
+from tests.support.changes import Changes, changes
 from tests.support.kubelet import Kubelet
 from tests.support.operator_stage import OperatorStage
 
@@ -63,6 +65,10 @@ class Team:
         await self.client.create(PADDLEJOBS, made)
         return OperatorStage(self.client, self.kubelet, self.namespace, name)
 
+    def changes(self, resource: Resource) -> AbstractAsyncContextManager[Changes]:
+        """All changes to objects of the namespace from now on."""
+        return changes(self.client, resource, self.namespace)
+
     async def workload(self, name: str) -> Object | None:
         """The Workload of a job."""
         selector = f"batch.paddlepaddle.org/job={name}"
@@ -99,6 +105,17 @@ async def until(true: Callable[[], Awaitable[Any]], seconds: float = 90) -> floa
         assert time.monotonic() - began < seconds, "it never became true"
         await asyncio.sleep(0.05)
     return time.monotonic() - began
+
+
+def is_of(found: Object, job: str) -> bool:
+    """Whether a pod or a Workload belongs to the job."""
+    return bool(found["metadata"]["labels"]["batch.paddlepaddle.org/job"] == job)
+
+
+def has(workload: Object, type_: str, status: str) -> bool:
+    """Whether a condition of a Workload has this status."""
+    conditions = (workload.get("status") or {}).get("conditions") or []
+    return any((one["type"], one["status"]) == (type_, status) for one in conditions)
 
 
 async def says(stage: OperatorStage, text: str) -> bool:
