@@ -110,8 +110,10 @@ def overridden(document: Object, wanted: Overrides) -> Object:
 
 def _enqueue(metadata: Object, spec: Object, queue: str) -> None:
     """A queue is Kueue's, unless the job asks for Volcano."""
-    if spec.get("schedulingPolicy") is not None or contract.VOLCANO_SCHEDULER in _schedulers(spec):
-        spec["schedulingPolicy"] = {**(spec.get("schedulingPolicy") or {}), "queue": queue}
+    policy = spec.get("schedulingPolicy")
+    is_gang = policy is not None and set(policy) != {"topology"}
+    if is_gang or contract.VOLCANO_SCHEDULER in _schedulers(spec):
+        spec["schedulingPolicy"] = {**(policy or {}), "queue": queue}
     else:
         metadata["labels"] = {**(metadata.get("labels") or {}), contract.LABEL_QUEUE: queue}
 

@@ -88,6 +88,14 @@ def test_options_change_a_job_of_a_file_and_leave_the_rest():
     assert container(given)["image"] == IMAGE, "the job that was given is not touched"
 
 
+def test_the_queue_of_a_job_that_only_names_a_topology_is_kueues():
+    made, policy = job_of_program(python_file("train.py"), Overrides(image=IMAGE)), {"topology": {"required": "zone"}}
+    made["spec"]["schedulingPolicy"] = policy
+    changed = overridden(made, Overrides(queue="q"))
+    assert changed["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "q"}
+    assert changed["spec"]["schedulingPolicy"] == policy
+
+
 @pytest.mark.parametrize("given", [{"schedulingPolicy": {"minAvailable": 2}}, {"schedulerName": "volcano"}])
 def test_a_job_that_asks_for_volcano_waits_in_a_queue_of_volcano(given: dict[str, Any]):
     made = job_of_program(python_file("train.py"), Overrides(image=IMAGE))
