@@ -36,4 +36,4 @@ def test_a_wrong_command_line_is_one_message_with_the_remedy(arguments: list[str
 
 
 def test_without_a_verb_the_help_is_printed():
-    assert "Train jobs on this machine." in pdj().stdout
+    assert "Train jobs on this machine." in pdj().stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 from paddlejob.api.types import Metadata, PaddleJob, Phase, Spec
 from paddlejob.client.targets.first_worker_file import read_first_worker
+from paddlejob.client.targets.remembered import read_remembered
 from paddlejob.client.targets.target import (
     DELETE_TIMEOUT,
     EventView,
@@ -48,12 +49,18 @@ class LocalTarget:
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
+        self._remembered = read_remembered()
 
     def flags(self, namespace: str) -> str:
-        return names.namespace_flag(namespace)
+        """What a command needs that would otherwise use the remembered target."""
+        return (" --local" if self._remembered.cluster else "") + self._namespace_flag(namespace)
 
     def start_command(self, namespace: str = "") -> str:
-        return f"pdj run FILE{self.flags(namespace or self.default_namespace)}"
+        return f"pdj run FILE{self._namespace_flag(namespace or self.default_namespace)}"
+
+    def _namespace_flag(self, namespace: str) -> str:
+        expected = self._remembered.local_namespace or names.DEFAULT_NAMESPACE
+        return "" if namespace == expected else f" -n {namespace}"
 
     def jobs(self, namespace: str | None) -> list[JobView]:
         self.store.prune(time.time())

@@ -48,6 +48,9 @@ class LocalSource:
     def describe(self) -> Description:
         return Description(self.name, "this machine", namespace=self._namespace)
 
+    def flags(self, namespace: str) -> list[str]:
+        return ["--local", "-n", namespace]
+
     async def run(self) -> None:
         """Read all jobs once, so that the first page does not wait for it; then sample logs while a page is open."""
         with suppress(OSError):
