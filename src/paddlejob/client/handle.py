@@ -82,16 +82,17 @@ class Run:
             yield line.removesuffix(b"\n").decode(errors="replace")
 
     def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
-        """The values of a metric, each with its step, read from the log of the first worker in every attempt."""
+        """The values of a metric, each with its step, read from the log of the first worker in every attempt.
+
+        Where the log tells no steps, each value has its epoch.
+        """
         from paddlejob.client.series import SeriesReader
 
         reader = SeriesReader(self.view().job.spec.progress)
         rows = reader.rows(self.target.first_worker_log(self.namespace, self.name, follow=False))
-        return [
-            (row.sample.step, row.sample.metrics[name])
-            for row in rows
-            if row.sample.step is not None and name in row.sample.metrics
-        ]
+        found = [row.sample for row in rows if name in row.sample.metrics]
+        by_step = [(one.step, one.metrics[name]) for one in found if one.step is not None]
+        return by_step or [(one.epoch, one.metrics[name]) for one in found if one.epoch is not None]
 
     def wait(self, timeout: float | None = None) -> Status:
         """Wait until the job ends; raises JobFailed if it failed, and TimeoutError.

@@ -178,6 +178,12 @@ def test_logs_and_metrics_are_read_from_the_log_of_the_first_worker():
     assert asyncio.run(lines()) == ["step=2/3 loss=0.5 lr=0.25", "step=3/3"]
 
 
+def test_where_a_log_tells_only_epochs_a_metric_has_its_epoch():
+    assert with_log("epoch 1/2 loss: 1.0\nepoch 2/2 loss: 0.5\n").metrics() == [(1, 1.0), (2, 0.5)]
+    mixed = with_log("step=10 loss=1.0\nepoch 1/2 loss: 0.7\nstep=20 loss=0.5\n")
+    assert mixed.metrics() == [(10, 1.0), (20, 0.5)]
+
+
 def test_a_notebook_shows_the_state_the_replicas_and_the_loss():
     html = with_log("step=1/3 loss=1.0\nstep=3/3 loss=0.25\n")._repr_html_()
     assert "<b>mnist</b>: Completed" in html

@@ -58,11 +58,11 @@ export class Curves {
     for (const [name, chart] of this.charts) if (!names.includes(name)) this.remove(name, chart);
     for (const name of names) {
       if (!this.charts.has(name)) {
-        const chart = new Chart(name, t("step"));
+        const chart = new Chart(name);
         this.charts.set(name, chart);
         this.grid.append(chart.element);
       }
-      this.charts.get(name).show(this.curves(name, series));
+      this.charts.get(name).show(this.curves(name, series), t(series.axis === "epoch" ? "epoch" : "step"));
     }
     replace(this.chips, [...this.others.entries()].map(([key, { row }]) => h("button", { class: "chip", title: t("close"), onclick: () => { this.others.delete(key); this.update(); } }, `${row.name} ✕`)));
   }
