@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from paddlejob.api.types import Phase, Status
+from paddlejob.client.async_lines import async_lines
 from paddlejob.client.describe.log_lines import line_pattern, lines_of
 from paddlejob.client.targets.target import JobView, LogChoice, Target, has_ended
 from paddlejob.errors import JobFailed, NotPossible
@@ -66,6 +68,7 @@ class Run:
         """Lines of the logs, without line ends. With several replicas each line starts with the replica's name.
 
         `since` is in seconds before now; `grep` is a regular expression; `run` is the number of a former run.
+        Interrupting it ends a job of `run` and its processes, as interrupting `wait` does.
         """
         choice = LogChoice(
             role,
@@ -78,8 +81,12 @@ class Run:
             run=run,
             pattern=line_pattern(grep) if grep else None,
         )
-        for line in lines_of(self.target.logs(self.namespace, self.name, choice)):
-            yield line.removesuffix(b"\n").decode(errors="replace")
+        try:
+            for line in lines_of(self.target.logs(self.namespace, self.name, choice)):
+                yield line.removesuffix(b"\n").decode(errors="replace")
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
 
     def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
         """The values of a metric, each with its step, read from the log of the first worker in every attempt.
@@ -154,10 +161,10 @@ class Run:
                 return _result(view)
             await asyncio.sleep(self._pause)
 
-    async def logs_async(self, **choice: Any) -> AsyncIterator[str]:
-        lines = self.logs(**choice)
-        while (line := await asyncio.to_thread(next, lines, None)) is not None:
-            yield line
+    async def logs_async(self, **choice: Any) -> AsyncGenerator[str, None]:
+        async with aclosing(async_lines(self.logs(**choice))) as lines:
+            async for line in lines:
+                yield line
 
     async def status_async(self) -> Status:
         return (await asyncio.to_thread(self.view)).job.status

@@ -178,6 +178,37 @@ def test_logs_and_metrics_are_read_from_the_log_of_the_first_worker():
     assert asyncio.run(lines()) == ["step=2/3 loss=0.5 lr=0.25", "step=3/3"]
 
 
+def test_a_coroutine_may_stop_following_a_job_that_prints_nothing():
+    made = stored("Running", finished=False)
+    log = made.log(1, "mnist-worker-0")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("started\n")
+    lock = made.runner_lock()
+    assert lock.acquire()
+    given_up = threading.Timer(30, lock.release)
+    given_up.start()
+    seen = []
+
+    async def follow() -> None:
+        async with asyncio.timeout(1):
+            async for line in pj.attach("mnist").logs_async(follow=True):
+                seen.append(line)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(follow())
+    assert (seen, given_up.is_alive()) == (["started"], True), "it ended before the job did"
+    given_up.cancel()
+    lock.release()
+
+
+def test_an_error_reaches_a_coroutine_that_follows_a_job():
+    async def follow() -> list[str]:
+        return [line async for line in with_log("text\n").logs_async(run=7)]
+
+    with pytest.raises(pj.PaddleJobError, match="run 7 of job mnist is not kept"):
+        asyncio.run(follow())
+
+
 def test_where_a_log_tells_only_epochs_a_metric_has_its_epoch():
     assert with_log("epoch 1/2 loss: 1.0\nepoch 2/2 loss: 0.5\n").metrics() == [(1, 1.0), (2, 0.5)]
     mixed = with_log("step=10 loss=1.0\nepoch 1/2 loss: 0.7\nstep=20 loss=0.5\n")

@@ -126,17 +126,12 @@ def command(
 
 
 def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:
-    from paddlejob.client.submit.send import send
-    from paddlejob.client.targets.operators import find_operators, unavailable_message, unwatched_message
+    from paddlejob.client.submit.send import operator_warnings, send
 
     for line in send(target, submission, shipment):
         typer.echo(line)
-    operators = target.with_client(find_operators)
-    for namespace in dict.fromkeys(key[0] for key in submission.jobs):
-        unwatched = unwatched_message(operators, namespace, target.context_flag)
-        warning = unwatched or unavailable_message(operators, namespace)
-        if warning:
-            typer.echo(f"warning: {warning}", err=True)
+    for warning in operator_warnings(target, submission):
+        typer.echo(f"warning: {warning}", err=True)
     for namespace, name in submission.jobs:
         flags = target.flags(namespace)
         typer.echo(f"next: `pdj why {name}{flags}`, `pdj logs -f {name}{flags}`, `pdj delete {name}{flags}`")
