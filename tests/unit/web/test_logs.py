@@ -89,15 +89,21 @@ def test_output_without_newlines_is_shown_and_does_not_fill_the_memory(tmp_path:
     lock.release()
 
 
-def test_of_a_progress_bar_that_is_not_done_only_the_last_state_is_kept(tmp_path: Path):
-    folder = stored(Store(tmp_path), logs={"1/worker-0": "\r10%\r20%"}, phase="Running", attempt=1)
-    tail = Tail(find_logs(folder)[0], FIRST_BYTES)
-    assert tail.news(over=False) is None
-    append(folder.log(1, "mnist-worker-0"), "\r30%\r")
-    assert tail.news(over=False) is None
-    append(folder.log(1, "mnist-worker-0"), "\nnext\n")
-    piece = tail.news(over=False)
-    assert piece and piece.lines == ["30%", "next"]
+def test_a_progress_bar_is_seen_while_it_rewrites_itself_and_once_it_has_ended(tmp_path: Path):
+    folder = stored(Store(tmp_path), logs={"1/worker-0": "start\n\r10%\r20%"}, phase="Running", attempt=1)
+    log, tail = folder.log(1, "mnist-worker-0"), Tail(find_logs(folder)[0], FIRST_BYTES)
+
+    def seen(text: str) -> tuple[list[str], str] | None:
+        append(log, text)
+        piece = tail.news(over=False)
+        return (piece.lines, piece.bar) if piece else None
+
+    assert seen("") == (["start"], "20%")
+    assert seen("") is None, "nothing has changed"
+    assert seen("\r30%\r") == ([], "30%")
+    assert seen("\nnext\nunfinished") == (["30%", "next"], "")
+    assert seen(" line") is None, "a line that only grows is shown when it ends"
+    assert seen("\n") == (["unfinished line"], "")
 
 
 def test_a_log_is_followed_into_the_next_attempt(tmp_path: Path):

@@ -42,6 +42,8 @@ class Piece:
 
     replica: str
     lines: list[str]
+    bar: str = ""
+    """What a progress bar after these lines shows now: a line that rewrites itself and has not ended."""
     skipped: int = 0
     """Bytes before these lines that were left out, because the log grows faster than a page can show."""
 

@@ -78,7 +78,7 @@ export class Curves {
     const own = series.metrics[name].map((curve, index) => ({ ...curve, colour: index, label: `${this.others.size ? `${this.row.name} · ` : ""}${t("attempt")} ${curve.attempt}` }));
     let colour = own.length;
     for (const { row, series: other } of this.others.values()) {
-      for (const curve of other?.metrics[name] || []) {
+      for (const curve of other && Object.hasOwn(other.metrics, name) ? other.metrics[name] : []) {
         own.push({ ...curve, colour, label: `${row.name} · ${t("attempt")} ${curve.attempt}` });
         colour += 1;
       }

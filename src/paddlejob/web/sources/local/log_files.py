@@ -56,6 +56,7 @@ class Tail:
         self._offset = -1
         self._first_bytes = first_bytes
         self._unfinished = b""
+        self._bar = ""
 
     def news(self, over: bool) -> Piece | None:
         """The lines that were added; one without a newline once the job is `over`, or if it is very long."""
@@ -66,7 +67,11 @@ class Tail:
         self._unfinished = last_state(unfinished)
         if self._unfinished and (over or len(self._unfinished) > BATCH_BYTES):
             lines, self._unfinished = [*lines, self._unfinished], b""
-        return Piece(self._file.replica, [decode(line) for line in lines], skipped) if lines or skipped else None
+        rewritten = b"\r" in unfinished or (self._bar and not lines)
+        before, self._bar = self._bar, decode(self._unfinished) if rewritten else ""
+        if not lines and not skipped and self._bar == before:
+            return None
+        return Piece(self._file.replica, [decode(line) for line in lines], self._bar, skipped)
 
     def _skip(self, size: int) -> int:
         """Go near the end; returns how many bytes are left out."""
