@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import warnings
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from paddlejob.api.types import Phase, Status
 from paddlejob.client.async_lines import async_lines
 from paddlejob.client.describe.log_lines import line_pattern, lines_of
 from paddlejob.client.targets.target import JobView, LogChoice, Target, has_ended
-from paddlejob.errors import JobFailed, NotPossible
+from paddlejob.errors import JobFailed, NotPossible, Overloaded, Unreachable
 
 if TYPE_CHECKING:
     from paddlejob.local.runner import AttachedRunner
@@ -29,6 +30,8 @@ class Run:
         self.namespace = namespace
         self.name = name
         self._runner = runner
+        self._seen: JobView | None = None
+        self._lost = False
 
     def __repr__(self) -> str:
         return f"<Run {self.namespace}/{self.name}>"
@@ -117,7 +120,7 @@ class Run:
     def _wait(self, timeout: float | None, show: Callable[[bool], None]) -> Status:
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while not has_ended(view := self.view()):
+            while not has_ended(view := self._look()):
                 show(False)
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError(f"{self.name} is still {view.phase} after {timeout:g} s")
@@ -128,6 +131,18 @@ class Run:
         finally:
             show(True)
         return _result(view)
+
+    def _look(self) -> JobView:
+        """The job as it is, or as last seen: training goes on while a cluster does not answer."""
+        try:
+            self._seen, self._lost = self.view(), False
+        except (Unreachable, Overloaded) as error:
+            if self._seen is None:
+                raise
+            if not self._lost:
+                warnings.warn(f"{error}; trying again", stacklevel=4)
+            self._lost = True
+        return self._seen
 
     def interrupt(self) -> None:
         """End the processes of a job that `run` started here; it can be resumed. Jobs on a cluster are left alone."""
@@ -156,7 +171,7 @@ class Run:
     async def wait_async(self) -> Status:
         """Limit the time with asyncio.timeout."""
         while True:
-            view = await asyncio.to_thread(self.view)
+            view = await asyncio.to_thread(self._look)
             if has_ended(view):
                 return _result(view)
             await asyncio.sleep(self._pause)

@@ -160,16 +160,19 @@ def _wait(target: ClusterTarget, submission: Submission) -> None:
     import time
 
     from paddlejob.api.types import Phase
+    from paddlejob.cli.run.attach import CLUSTER_PAUSE, INTERRUPTED, detach, look_again
     from paddlejob.cli.run.plain import PlainScreen
     from paddlejob.errors import JobFailed
 
-    screen = PlainScreen()
-    while True:
-        views = [target.job(*key) for key in submission.jobs]
+    screen, views = PlainScreen(), [target.job(*key) for key in submission.jobs]
+    try:
         screen.show(views)
-        if all(view.job.status.finished for view in views):
-            break
-        time.sleep(1.0)
+        while not all(view.job.status.finished for view in views):
+            time.sleep(CLUSTER_PAUSE)
+            views = look_again(target, views, screen)
+            screen.show(views)
+    except KeyboardInterrupt:
+        raise typer.Exit(detach(screen, views, INTERRUPTED)) from None
     failed = [view.job for view in views if view.job.status.phase is not Phase.COMPLETED]
     if failed:
         raise JobFailed("\n".join(f"{job.name} failed: {job.status.message}" for job in failed))
