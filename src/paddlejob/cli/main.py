@@ -151,7 +151,7 @@ def main() -> None:
     _open_standard_descriptors()
     name = "kubectl pdj" if is_plugin() else "pdj"
     try:
-        sys.exit(app(prog_name=name, standalone_mode=False))
+        sys.exit(app(prog_name=name, standalone_mode=False) or 0)
     except PaddleJobError as error:
         _exit(error.exit_code, str(error))
     except UsageError as error:

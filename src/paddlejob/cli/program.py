@@ -127,13 +127,13 @@ def environment(values: list[str]) -> dict[str, str]:
 
 
 def claims(values: list[str]) -> dict[str, str]:
-    """The values of --volume on a cluster: claims, and where each is mounted."""
+    """The values of --volume on a cluster: claims, and where each is mounted if that is given."""
     found = {}
     for value in values:
         name, _, path = value.partition("=")
         if not re.fullmatch(contract.DNS_LABEL, name) or (path and not path.startswith("/")):
             raise BadInput(f"--volume {value}: must have the form CLAIM or CLAIM=/PATH")
-        found[name] = path or f"{MOUNT_ROOT}/{name}"
+        found[name] = path
     return found
 
 
