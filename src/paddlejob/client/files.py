@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -88,6 +90,34 @@ def no_job_in(name: str, objects: Sequence[Object]) -> BadFile:
 
 def is_paddle_job(document: Object) -> bool:
     return document.get("kind") == contract.KIND
+
+
+def check_program(name: str) -> None:
+    """Raise BadInput if a job cannot be made from this file."""
+    path = Path(name)
+    if not name or not path.exists():
+        raise BadInput(f"{name!r}: no such file" if not name else f"{name}: no such file")
+    if path.is_dir():
+        raise BadInput(f"{name}: is a directory; name the program in it")
+    if not path.is_file():
+        raise BadInput(f"{name}: is not a file")
+    if not os.access(path, os.R_OK):
+        raise BadInput(f"{name}: cannot be read: Permission denied; change its permissions")
+
+
+def existing_directory(source: str, directory: str | os.PathLike[str]) -> str:
+    """The absolute path of a directory that a user names; raises BadInput if there is none."""
+    path = Path(directory).expanduser()
+    if not path.is_dir():
+        raise BadInput(f"{source}: {directory} is not a directory")
+    return str(path.absolute())
+
+
+def check_image(option: str, name: str) -> str:
+    """The name of an image; raises BadInput for one that no image can have."""
+    if name and not re.fullmatch(r"[^\s=]+", name):
+        raise BadInput(f"{option} {name}: is not the name of an image; it has no spaces and no '='")
+    return name
 
 
 def check_new_file(name: str, force: bool) -> Path:

@@ -78,6 +78,25 @@ def test_a_program_that_does_not_exist_is_an_error():
         pj.collective("absent.py")
 
 
+def test_arguments_that_are_no_list_and_volumes_that_do_not_exist_are_errors(folder: Path):
+    with pytest.raises(pj.PaddleJobError, match=r"arguments: '--epochs 3' is not a list; write \['--epochs', '3'\]"):
+        pj.collective("train.py", "--epochs 3")
+    with pytest.raises(pj.PaddleJobError, match=r"volumes\['data'\]: nowhere is not a directory"):
+        pj.collective("train.py", volumes={"data": "nowhere"})
+    with pytest.raises(pj.PaddleJobError, match="image two words: is not the name of an image"):
+        pj.parameter_server("train.py", image="two words")
+
+
+def test_paths_may_be_of_pathlib(folder: Path):
+    (folder / "data").mkdir()
+    job = pj.collective(folder / "train.py", code=folder, volumes={"data": Path("data")})
+    assert (job.program, job.code, job.volumes) == (
+        str(folder / "train.py"), str(folder), {"data": str(folder / "data")},
+    )  # fmt: skip
+    (folder / "job.yaml").write_text(job.to_yaml())
+    assert pj.load(folder / "job.yaml").name == "train"
+
+
 def test_a_file_holds_one_job_and_the_objects_beside_it(folder: Path):
     rates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rates}\n---\n"
     one = pj.collective("train.py", name="one").to_yaml()

@@ -89,7 +89,7 @@ def command(
         workers=workers,
         servers=servers,
         gpus=gpus,
-        image=programs.check_image(next((one for one in image or [] if "=" not in one), "")),
+        image=programs.image_name(image or []),
         environment=programs.environment(env or []),
     )
     chosen = programs.given(files or [], module, programs.arguments(invocation), wanted, directories)

@@ -83,6 +83,7 @@ def command(
     """
     from paddlejob.api.program import Overrides
     from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+    from paddlejob.client.files import check_image
     from paddlejob.client.settings import default_image
     from paddlejob.client.submit.code import ship
     from paddlejob.client.submit.submission import read_submission
@@ -94,7 +95,7 @@ def command(
         workers=workers,
         servers=servers,
         gpus=gpus,
-        image=programs.check_image(image),
+        image=check_image("--image", image),
         queue=queue,
         environment=programs.environment(env or []),
         claims=programs.claims(volume or []),

@@ -62,7 +62,14 @@ class LocalTarget:
         expected = self._remembered.local_namespace or names.DEFAULT_NAMESPACE
         return "" if namespace == expected else f" -n {namespace}"
 
+    def require_readable(self) -> None:
+        """Raise OSError if jobs or former runs cannot be listed: they would look as if there were none."""
+        for top in ("jobs", "history"):
+            for namespace in _entries(self.store.root / top):
+                _entries(namespace)
+
     def jobs(self, namespace: str | None) -> list[JobView]:
+        self.require_readable()
         self.store.prune(time.time())
         views = (self.view(folder) for folder in self.store.folders() if namespace in (None, folder.key[0]))
         return [view for view in views if view]
@@ -198,6 +205,13 @@ class LocalTarget:
             flags=flags,
             damaged=True,
         )
+
+
+def _entries(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _damaged_options(folder: JobFolder, job: PaddleJob) -> DamagedFile | None:
