@@ -129,7 +129,14 @@ def check_new_file(name: str, force: bool) -> Path:
 
 
 def write_file(path: Path, text: str) -> None:
+    """As a whole, so that a full disk leaves what was there before; a device or a pipe is written to."""
+    special = path.exists() and not path.is_file()
+    written = path if special else path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.write_text(text, encoding="utf-8")
+        written.write_text(text, encoding="utf-8")
+        if not special:
+            written.replace(path)
     except OSError as error:
+        if not special:
+            written.unlink(missing_ok=True)
         raise NotPossible(f"{path}: cannot be written: {error.strerror}") from None
