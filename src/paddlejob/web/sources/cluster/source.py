@@ -60,6 +60,10 @@ class ClusterSource:
             error = informer.last_error or error
         return Description(self.name, self.target.access.server, error, self._namespace)
 
+    def flags(self, namespace: str) -> list[str]:
+        context = self.target.access.context
+        return [*(["--context", context] if context else ["--cluster"]), "-n", namespace]
+
     async def run(self) -> None:
         try:
             async with Client(self.target.access) as client:
