@@ -15,6 +15,9 @@ from paddlejob.operator.user_roles import user_roles
 from tools import pod_template_schema
 from tools.cli_reference import chinese_cli_reference, cli_reference
 from tools.docs.pictures import pictures
+from tools.monitoring.alerts import prometheus_rule, rules
+from tools.monitoring.dashboard import dashboard
+from tools.monitoring.reference import chinese_metrics_reference, metrics_reference
 from tools.reference import chinese_reference, reference
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +45,13 @@ def generated() -> dict[str, str]:
         "deploy/chart/files/cluster-rules.yaml": to_yaml(CLUSTER_RULES),
         "deploy/chart/files/lease-rules.yaml": to_yaml(LEASE_RULES),
         "deploy/chart/files/user-roles.yaml": to_yaml(*user_roles(ROLE_LABELS)),
+        "deploy/chart/files/alerts.yaml": NOTE + to_yaml(rules()),
+        "deploy/chart/files/dashboard.json": dashboard(),
+        "deploy/monitoring/alerts.yaml": NOTE + to_yaml(rules()),
+        "deploy/monitoring/prometheus-rule.yaml": NOTE + to_yaml(prometheus_rule()),
+        "deploy/monitoring/dashboard.json": dashboard(),
+        "docs/reference/metrics.md": metrics_reference(),
+        "docs/reference/metrics.zh.md": chinese_metrics_reference(),
         "docs/reference/paddlejob.md": reference(),
         "docs/reference/paddlejob.zh.md": chinese_reference(),
         "docs/reference/pdj.md": cli_reference(),

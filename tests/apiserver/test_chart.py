@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import yaml
 
 from paddlejob.operator.manifests import manifests
 from testbed.build.binaries import binaries
+from tools.monitoring.alerts import rules
+from tools.monitoring.dashboard import dashboard
 
 ROOT = Path(__file__).parent.parent.parent
 CHART = ROOT / "deploy/chart"
@@ -76,6 +79,18 @@ def test_monitoring_adds_a_service_that_selects_the_operators_metrics(helm: Path
     assert service["spec"]["ports"][0]["targetPort"] in [one["name"] for one in pod["spec"]["containers"][0]["ports"]]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_alerts_and_a_dashboard_are_values(helm: Path) -> None:
+    found = rendered(
+        helm, "monitoring.alerts=true", "monitoring.labels.release=prometheus", "monitoring.dashboard=true"
+    )
+    rule = found["PrometheusRule", "paddle-system", "paddle-controller-manager"]
+    assert rule["spec"] == rules()
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+    config = found["ConfigMap", "paddle-system", "paddle-controller-manager-dashboard"]
+    assert config["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(config["data"]["paddlejob.json"]) == json.loads(dashboard())
 
 
 def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:

@@ -44,6 +44,7 @@ class Options:
     probes: str = ":8081"
     lease_seconds: float = 15.0
     read_logs: bool = True
+    job_metrics: bool = False
 
 
 async def run(access: Access, options: Options) -> None:
@@ -52,7 +53,7 @@ async def run(access: Access, options: Options) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    metrics, health = Metrics(), Health()
+    metrics, health = Metrics(options.job_metrics), Health()
     async with serving(health, metrics.registry, options.metrics, options.probes):
         working = asyncio.create_task(_lead_repeatedly(access, options, metrics, health))
         stopping = asyncio.create_task(stop.wait())
@@ -75,12 +76,14 @@ async def _lead_repeatedly(access: Access, options: Options, metrics: Metrics, h
 async def _lead(access: Access, options: Options, metrics: Metrics, health: Health) -> None:
     async with AsyncExitStack() as stack:
         elector = None
+        metrics.set_leader(lambda: False)
         if options.leader_elect:
             elector = await _elector(access, options, stack)
             health.last_contact = partial(getattr, elector, "last_contact")
             await stack.enter_async_context(elector)
         may_write = elector.is_leader if elector else lambda: True
-        client = await stack.enter_async_context(Client(access, may_write=may_write, observe=metrics.count_request))
+        client = await stack.enter_async_context(Client(access, may_write=may_write, observe=metrics.observe_request))
+        metrics.set_leader(may_write)
         health.standby = False
         await _reconcile_jobs(client, options, metrics, health, elector)
 
@@ -110,7 +113,6 @@ async def _reconcile_jobs(
     backend = KubeBackend(client, informers, recorder, logs.readings)
     reconciler = Reconciler(backend, clock=client.server_time, crowded=lambda: queue.crowded)
     informers.enqueue_changes(queue.add)
-    metrics.collect_from(informers, queue)
     health.last_contact = lambda: informers.last_contact
     health.failing = lambda: informers.failing
 
@@ -119,18 +121,19 @@ async def _reconcile_jobs(
         if wake_at is not None:
             queue.add_after(key, wake_at - client.server_time())
 
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(informers.run()), tasks.create_task(recorder.run())]
-        await informers.wait_for_sync()
-        health.synced = True
-        log.info("watching %s; %d jobs", options.namespace or "all namespaces", len(informers.jobs))
-        running.append(tasks.create_task(queue.run(reconcile, MAX_CONCURRENT_RECONCILES)))
-        running.append(tasks.create_task(logs.run()))
-        if elector is not None:
-            await elector.lost()
-            log.error("the lease is lost; standing by")
-            for task in running:
-                task.cancel()
+    with metrics.collecting(informers, queue, recorder, client.server_time):
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(informers.run()), tasks.create_task(recorder.run())]
+            await informers.wait_for_sync()
+            health.synced = True
+            log.info("watching %s; %d jobs", options.namespace or "all namespaces", len(informers.jobs))
+            running.append(tasks.create_task(queue.run(reconcile, MAX_CONCURRENT_RECONCILES)))
+            running.append(tasks.create_task(logs.run()))
+            if elector is not None:
+                await elector.lost()
+                log.error("the lease is lost; standing by")
+                for task in running:
+                    task.cancel()
 
 
 def _on_failure(metrics: Metrics) -> Callable[[Key, Exception], None]:

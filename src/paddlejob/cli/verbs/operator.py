@@ -41,6 +41,10 @@ def command(
             help="Read the logs of running jobs, for their progress and for stallSeconds.",
         ),
     ] = True,
+    job_metrics: Annotated[
+        bool,
+        typer.Option("--job-metrics", help="Expose metrics of each active job: steps, goodput, restarts."),
+    ] = False,
     log_format: Annotated[str, typer.Option(help="Log format: json or text.", metavar="FORMAT")] = "json",
 ) -> None:
     """Run the controller in the foreground.
@@ -67,6 +71,7 @@ def command(
         probes=health_probe_bind_address,
         lease_seconds=lease_seconds,
         read_logs=read_logs,
+        job_metrics=job_metrics,
     )
     access = find_access(kubeconfig or None, context or None)
     asyncio.run(run(access, options))
