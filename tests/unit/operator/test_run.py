@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import aiohttp
@@ -23,6 +25,7 @@ from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
 from paddlejob.operator import main
 from paddlejob.operator.health import Health, serving
 from paddlejob.operator.informers import Informers
+from paddlejob.operator.logs import set_up_logs
 from paddlejob.operator.main import IDENTITY, Options
 from paddlejob.operator.manifests import LEASE_NAME
 from paddlejob.operator.metrics import Metrics
@@ -81,6 +84,15 @@ async def operating(serve: Serve, *objects: tuple[str, Object], **more: Any) -> 
             os.kill(os.getpid(), signal.SIGTERM)
         async with asyncio.timeout(30):
             await task
+
+
+@pytest.fixture
+def handlers_of_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -156,6 +168,25 @@ async def test_a_failed_reconciliation_is_counted_logged_and_tried_again(
         assert (await operator.metric("paddlejob_reconcile_errors_total") or 0) > 0
         del operator.api.answers["PUT", "default/paddlejobs/mnist/status"]
         await until(lambda: operator.api.written("POST", "default/pods"))
+
+
+async def test_a_line_of_the_log_about_a_job_has_its_namespace_name_and_attempt_as_fields(
+    serve: Serve, capsys: pytest.CaptureFixture[str], handlers_of_before: None
+):
+    set_up_logs("json")
+    seen: list[Object] = []
+
+    def failed() -> list[Object]:
+        seen.extend(json.loads(line) for line in capsys.readouterr().err.splitlines())
+        return [one for one in seen if one["message"].startswith("job default/mnist: ")]
+
+    async with operating(serve, stored_job(workers=1)) as operator:
+        operator.api.answers["PUT", "default/paddlejobs/mnist/status"] = failure(504, "Timeout", "try again")
+        await until(failed)
+    line = failed()[0]
+    assert (line["namespace"], line["job"], line["attempt"]) == ("default", "mnist", 1)
+    (watching,) = [one for one in seen if one["message"].startswith("watching")]
+    assert "job" not in watching
 
 
 def test_an_error_that_the_client_does_not_know_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture):
