@@ -24,6 +24,15 @@ def command(
     metrics_bind_address: Annotated[
         str, typer.Option(help="Address of the Prometheus metrics endpoint; 0 disables it.", metavar="ADDRESS")
     ] = ":8080",
+    metrics_auth: Annotated[
+        bool,
+        typer.Option(
+            "--metrics-auth", help="Serve metrics only to bearer tokens that the API server permits to get /metrics."
+        ),
+    ] = False,
+    metrics_certificate: Annotated[
+        str, typer.Option(help="Directory with tls.crt and tls.key, to serve metrics over HTTPS.", metavar="DIR")
+    ] = "",
     health_probe_bind_address: Annotated[
         str, typer.Option(help="Address of the health probe endpoint; 0 disables it.", metavar="ADDRESS")
     ] = ":8081",
@@ -72,6 +81,8 @@ def command(
         lease_seconds=lease_seconds,
         read_logs=read_logs,
         job_metrics=job_metrics,
+        metrics_auth=metrics_auth,
+        metrics_certificate=metrics_certificate,
     )
     access = find_access(kubeconfig or None, context or None)
     asyncio.run(run(access, options))
