@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.docs.evidence import problems_of_tests
 from tools.docs.markdown import Block, Document, parse
 from tools.docs.pages import (
     DOCS,
@@ -105,10 +106,11 @@ def untested_blocks(page: str, document: Document) -> Iterator[str]:
         if marker is None:
             yield (
                 f"docs/{page}:{block.line}: say how this block is tested: put `<!-- run -->`, `<!-- run slowly -->`, "
-                "`<!-- tested by: PATH -->` or `<!-- not run: REASON -->` on the line above it"
+                "`<!-- run on a cluster -->`, `<!-- tested by: PATH::TEST -->` or `<!-- not run: REASON -->` "
+                "on the line above it"
             )
-        elif marker.kind == "tested by" and not (ROOT / marker.detail).is_file():
-            yield f"docs/{page}:{block.line}: {marker.detail} does not exist"
+        elif marker.kind == "tested by":
+            yield from (f"docs/{page}:{block.line}: {one}" for one in problems_of_tests(page, block, marker.detail))
         elif marker.kind == "not run" and not marker.detail:
             yield f"docs/{page}:{block.line}: say why this block is not run"
 

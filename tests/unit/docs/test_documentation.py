@@ -82,10 +82,24 @@ def test_commands_in_a_block_without_a_language_are_noticed(copy: Path):
     assert any("mark this block as bash or console" in problem for problem in found())
 
 
-def test_a_test_that_does_not_exist_is_noticed(copy: Path):
+HERE = "tests/unit/docs/test_documentation.py"
+METRICS = "tests/local/test_metrics.py::test_the_series_covers_all_attempts"
+
+
+@pytest.mark.parametrize(
+    ("tests", "problem"),
+    [
+        ("tests/gone.py::test_a", "tests/gone.py does not exist"),
+        (HERE, f"{HERE} has no test ''; name the test that runs this block, as PATH::TEST"),
+        (f"{HERE}::test_gone", f"{HERE} has no test 'test_gone'"),
+        (METRICS, "no named test uses --history"),
+        (METRICS, "no named test uses list"),
+    ],
+)
+def test_a_test_that_does_not_exist_or_does_not_run_the_command_is_noticed(copy: Path, tests: str, problem: str):
     for name in ("why.md", "why.zh.md"):
-        append(copy / name, "<!-- tested by: tests/gone.py -->\n```bash\npdj list\n```")
-    assert any("tests/gone.py does not exist" in problem for problem in found())
+        append(copy / name, f"<!-- tested by: {tests} -->\n```bash\npdj list --history\n```")
+    assert any(problem in one for one in found()), found()
 
 
 def test_a_changed_english_page_makes_its_twin_stale_but_a_comment_does_not(copy: Path):

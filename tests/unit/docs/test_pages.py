@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import copy_files
 from tools.docs.markdown import Block, parse
 from tools.docs.pages import DOCS, ROOT, english_pages
 
@@ -56,6 +57,7 @@ def run(story: list[Block], page: str, folder: Path) -> None:
         (checkout / path.name).symlink_to(path)
     for file in [*FILES.iterdir(), ROOT / "deploy/examples/batch-job/paddle-cluster-job.yaml"]:
         shutil.copy(file, checkout)
+    copy_files(DOCS / page, checkout)
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "HOME": str(home), "PATH": programs, "NO_COLOR": "1"}
     for block in story:
