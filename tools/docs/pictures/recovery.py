@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-from tools.docs.pictures.pods import FIGURES
+from bench.figures import read
+from tools.docs.pictures.origin import draw_origin
 from tools.docs.pictures.svg import AMBER, BLUE, GREEN, GREY, PALE, RED, Svg
 
 PARTS = {
@@ -23,9 +22,9 @@ LEFT, WIDTH, BAR = 130, 590, 30
 
 
 def draw(language: int) -> str:
-    measured = json.loads(FIGURES.read_text())["recovery"]
+    measured = {kind: found.values for kind, found in read("recovery").items()}
     title = ("Where the time of a recovery goes, in seconds", "一次恢复的时间花在哪里（秒）")[language]
-    svg = Svg(760, 250, title)
+    svg = Svg(760, 262, title)
     svg.text(24, 34, title, "start", 14, bold=True)
     x = 24.0
     for text, color in PARTS.values():
@@ -45,4 +44,5 @@ def draw(language: int) -> str:
             x += length
         svg.text(x + 8, y + 20, f"{sum(measured[kind].values()):.1f}", "start", 13, bold=True)
     svg.path([(LEFT, 78), (LEFT, 228)], PALE, 1)
+    draw_origin(svg, [read("recovery")[kind] for kind in KINDS], language)
     return svg.render()
