@@ -11,7 +11,7 @@ PARTS = {
     "old pods end": (("old pods end", "旧 Pod 结束"), AMBER),
     "start barrier": (("new pods, start barrier", "新 Pod、启动屏障"), BLUE),
     "programs start": (("programs start", "程序启动"), GREY),
-    "program is back": (("import, rendezvous, checkpoint", "导入、汇合、加载检查点"), GREEN),
+    "program is back": (("import, rendezvous, checkpoint", "导入、建立通信、加载检查点"), GREEN),
 }
 KINDS = {
     "kill": ("worker killed", "worker 被终止"),
