@@ -6,9 +6,11 @@ from bench.figures import Measured
 from tools.docs.pictures.svg import GREY, Svg
 
 
-def draw_origin(svg: Svg, shown: list[Measured], language: int) -> None:
+def draw_origin(svg: Svg, shown: list[Measured], language: int, rest: str = "") -> None:
+    """`rest` is added for figures from elsewhere."""
     dates = sorted({one.date for one in shown})
     machines = sorted({one.machine for one in shown})
     when = dates[0] if len(dates) == 1 else (f"{dates[0]} to {dates[-1]}", f"{dates[0]} 至 {dates[-1]}")[language]
     text = ("Measured {} on {}", "测量于 {}，{}")[language].format(when, "; ".join(machines))
-    svg.text(24, svg.height - 14, text if language == 0 else text.replace("CPUs", "CPU"), "start", 11, GREY)
+    text = text if language == 0 else text.replace("CPUs", "CPU")
+    svg.text(24, svg.height - 14, text + rest, "start", 11, GREY)

@@ -42,5 +42,6 @@ def draw(language: int) -> str:
             svg.text(LEFT + length + 8, y + 15, f"{seconds:.1f}" if seconds < 20 else f"{seconds:.0f}", "start", 12)
             y += BAR + 6
         y += 14
-    draw_origin(svg, [measured[case] for case in CASES], language)
+    rest = ("; operators written in Go: see decision 6", "；用 Go 编写的 operator 见决策 6")[language]
+    draw_origin(svg, [measured[case] for case in CASES], language, rest)
     return svg.render()

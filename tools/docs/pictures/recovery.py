@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.figures import read
 from tools.docs.pictures.origin import draw_origin
-from tools.docs.pictures.svg import AMBER, BLUE, GREEN, GREY, PALE, RED, Svg
+from tools.docs.pictures.svg import AMBER, BLUE, GREEN, GREY, PALE, RED, Svg, width_of
 
 PARTS = {
     "noticed": (("noticed", "发现故障"), RED),
@@ -30,7 +30,7 @@ def draw(language: int) -> str:
     for text, color in PARTS.values():
         svg.box(x, 50, 12, 12, color, color, 2)
         svg.text(x + 17, 61, text[language], "start", 12)
-        x += 34 + (6.0 * len(text[0]) if language == 0 else 13 * len(text[1]))
+        x += 28 + width_of(text[language])
     longest = max(sum(measured[kind].values()) for kind in KINDS)
     for number, (kind, name) in enumerate(KINDS.items()):
         y = 84 + number * (BAR + 18)
