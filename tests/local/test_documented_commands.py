@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 TRAINS = pytest.mark.skipif(
     importlib.util.find_spec("paddle") is None or not probe()[0], reason="needs PaddlePaddle and mount namespaces"
 )
+ISOLATED = pytest.mark.skipif(not probe()[0], reason="no mount namespaces here")
 LONG = 240.0
 MNIST = """
 import time
@@ -70,3 +71,13 @@ def test_progress_is_listed_and_shown_as_the_page_shows_it(pdj: Pdj):
     for command in ("pdj list", "pdj get mnist"):
         expected = shape(shown_by("howto/progress.md", f"$ {command}"))
         assert shape(pdj(*command.split()[1:]).stdout)[: len(expected)] == expected
+
+
+@ISOLATED
+def test_the_data_job_prints_what_the_page_shows(pdj: Pdj):
+    """docs/tutorial/batch-job.md; on a cluster `kubectl logs` prints the same."""
+    (pdj.folder / "efs").mkdir()
+    job = ROOT / "deploy/examples/batch-job/paddle-data-job.yaml"
+    assert pdj("run", str(job), "--volume", "efsvol=./efs").returncode == 0
+    printed = pdj("logs", "paddle-data").stdout
+    assert printed == shown_by("tutorial/batch-job.md", "$ kubectl logs job/paddle-data") + "\n"

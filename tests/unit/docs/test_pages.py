@@ -40,7 +40,7 @@ def test_the_commands_of_a_page_that_train_work(page: str, tmp_path: Path):
 
 def test_a_command_that_fails_is_noticed(tmp_path: Path):
     with pytest.raises(AssertionError, match="no-such-file"):
-        run([Block(1, "bash", "pdj validate no-such-file.yaml")], "page.md", tmp_path)
+        run([Block(1, "bash", "pdj validate no-such-file.yaml")], "index.md", tmp_path)
 
 
 def test_another_output_is_noticed_and_dots_stand_for_any_lines():
