@@ -70,6 +70,14 @@ def test_a_command_that_differs_between_the_languages_is_noticed_but_not_its_com
     assert any("differs from docs/howto/llm.md" in problem for problem in found())
 
 
+def test_a_command_that_differs_between_the_readmes_is_noticed(copy: Path):
+    readme = copy.parent / "README.zh-CN.md"
+    text = readme.read_text()
+    readme.unlink()
+    readme.write_text(text.replace("pdj validate job.yaml", "pdj validate other.yaml"))
+    assert any("README.zh-CN.md" in problem and "differs from README.md" in problem for problem in found())
+
+
 def test_a_block_that_does_not_say_how_it_is_tested_is_noticed(copy: Path):
     for name in ("why.md", "why.zh.md"):
         append(copy / name, "```bash\npdj list\n```")
