@@ -223,8 +223,8 @@ class Spec(Model):
     )
     intranet: Intranet = Field(
         Intranet.POD_IP,
-        description="How pods reach each other. PodIP: by IP address. Service: by DNS name, with one Service per pod. "
-        "Host: on the host network, with a block of ports per pod.",
+        description="How pods reach each other. PodIP: by IP address. Service: by DNS name, through one Service of "
+        "the job. Host: on the host network, with a block of ports per pod.",
     )
     elastic: int = Field(
         0,
