@@ -100,14 +100,8 @@ verify: setup ## fail if a generated file is out of date, or a page, its Chinese
 	@$(BIN)/python -m tools.generate --check
 	@$(BIN)/python -m tools.docs check
 
-bench: setup ## measure performance as a ratio to a lower bound
-	@$(BIN)/python -m bench.operator
-	@$(BIN)/python -m bench.local
-	@$(BIN)/python -m bench.data
-	@$(BIN)/python -m bench.parser
-	@$(BIN)/python -m bench.logs
-	@$(BIN)/python -m bench.web
-	@$(BIN)/python -m bench.goodput --kind kill --kind delete
+bench: setup ## measure performance as a ratio to a lower bound, and write bench/figures.json; half an hour
+	@$(BIN)/python -m bench
 
 mutants: setup ## how many small defects the quick tests notice; 20 minutes; MUTANTS=n SEED=n PACKAGE=plan,engine
 	@$(BIN)/python -m tools.mutants $(if $(MUTANTS),--mutants=$(MUTANTS)) $(if $(SEED),--seed=$(SEED)) \

@@ -34,7 +34,7 @@ from bench import figures
 from bench.recovery.cluster import OnCluster
 from bench.recovery.embedded import Embedded
 from bench.recovery.timeline import STAGES, Fault, Mark, durations, highest_step, read_marks, rejoining, stages
-from bench.recovery.verdict import Recovery, until_first_step, verdicts
+from bench.recovery.verdict import KEPT, KEPT_KINDS, Recovery, until_first_step, verdicts
 
 PACE = 0.1
 SAVE_EVERY = 5.0
@@ -149,6 +149,9 @@ def report(
     print_recoveries(recoveries)
     if isinstance(engine, OnCluster) and job == "collective":
         record_recoveries(recoveries)
+    if {fault.kind for fault in faults} == KEPT_KINDS:
+        values = {"kept": kept, "goal": KEPT[job], "minutes": (ended - begun) / 60, "faults": len(faults)}
+        figures.record("goodput", f"{engine.name} {job}", values)
     print(f"\nsteps: {gained[DISTURBED]} under faults, {gained[STEADY]} undisturbed; kept {kept:.1f} %")
     print(f"{DISTURBED}: {engine.status(DISTURBED)}\n")
     found = verdicts(job, kept, recoveries, STALL_SECONDS)
@@ -191,7 +194,7 @@ def steps_gained(job: str, marks: list[Mark], begun: float, ended: float) -> int
     return highest_step(marks, ended) - highest_step(marks, begun)
 
 
-def arguments() -> argparse.Namespace:
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=["embedded", "cluster"], default="embedded")
     parser.add_argument("--job", choices=["collective", "ps"], default="collective")
@@ -199,7 +202,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--every", type=float, default=60, help="seconds between two faults")
     parser.add_argument("--seed", type=int, default=1, help="order in which faults are spread between checkpoints")
     parser.add_argument("--kind", action="append", choices=["kill", "delete", "freeze", "node"])
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Memory of the operator for jobs that are stored: its informers are filled with jobs as an API server returns them."""
+"""Memory of the operator for jobs and pods that are stored: its informers are filled as by an API server."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from paddlejob.operator.informers import Informers
+from paddlejob.plan.objects.pod import pod_manifest
 from tests.support.builders import document
 
 Object = dict[str, Any]
@@ -32,20 +34,56 @@ def measure_memory(jobs: int) -> None:
             f"{each:.1f} KiB a job, {seconds * 1e6 / jobs:.0f} us a job",
             flush=True,
         )
+    with context.Pool(1) as pool:
+        rss, each, seconds = pool.apply(_fill, (jobs, ""))
+    size = len(json.dumps(_stored_pod(0)))
+    print(
+        f"memory: {jobs} pods of {size / 1024:.1f} KiB: {rss:.0f} MiB, {each:.1f} KiB a pod, "
+        f"{seconds * 1e6 / jobs:.0f} us a pod",
+        flush=True,
+    )
 
 
-def _fill(jobs: int, phase: str) -> tuple[float, float, float]:
+def _fill(count: int, phase: str) -> tuple[float, float, float]:
+    """The memory with this many jobs in a phase, or with as many pods; for each of them; and the seconds it took."""
     informers = Informers(Client(Access("http://127.0.0.1:1")), None)
+    stored = informers.jobs if phase else informers.pods
     _rss()
     before = _rss()
     begun = time.process_time()
-    for number in range(jobs):
-        informers.jobs.record_write(json.loads(json.dumps(_stored(number, phase))))
+    for number in range(count):
+        stored.record_write(json.loads(json.dumps(_stored(number, phase) if phase else _stored_pod(number))))
     seconds = time.process_time() - begun
     gc.collect()
-    assert len(informers.jobs) == jobs
+    assert len(stored) == count
     after = _rss()
-    return after, (after - before) * 1024 / jobs, seconds
+    return after, (after - before) * 1024 / count, seconds
+
+
+def _stored_pod(number: int) -> Object:
+    """A running pod of a job of four workers."""
+    job = PaddleJob.model_validate(_stored(number // 4, "Running"))
+    made = pod_manifest(job, Role.WORKER, number % 4, 1, "0123456789ab/1")
+    made["metadata"] |= {
+        "uid": f"{number:036d}",
+        "resourceVersion": str(number + 1),
+        "creationTimestamp": "2027-01-15T08:00:00Z",
+    }
+    made["spec"]["nodeName"] = f"node-{number % 1000}"
+    address = f"10.{number // 62500}.{number // 250 % 250}.{number % 250}"
+    made["status"] = {
+        "phase": "Running",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": [
+            {"type": one, "status": "True", "lastTransitionTime": "2027-01-15T08:00:01Z"}
+            for one in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+        ],
+        "containerStatuses": [
+            {"name": "paddle", "state": {"running": {"startedAt": "2027-01-15T08:00:02Z"}}, "ready": True}
+        ],
+    }
+    return made
 
 
 def _stored(number: int, phase: str) -> Object:

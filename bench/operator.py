@@ -2,6 +2,8 @@
 accepts them, on the same machine in the same run, with the scheduler and KWOK's fake nodes.
 
     python -m bench.operator [1x100 1x1000 100x4 500x4 fair deletion memory]     (jobs x workers)
+
+Any other size can be given too, such as 2000x4 or 1x5000.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import asyncio
 import sys
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from bench import figures
 from bench.fairness import measure_deletion, measure_fairness
@@ -102,7 +105,7 @@ async def raw_pods(client: Client, namespace: str, total: int) -> Times:
 
     await asyncio.gather(*(create(index) for index in range(total)))
     created = time.monotonic() - begun
-    await until(client, namespace, total, lambda pod: pod["status"].get("phase") == "Running")
+    await until(client, namespace, total, is_running)
     return Times(created, time.monotonic() - begun)
 
 
@@ -118,11 +121,12 @@ async def job_pods(client: Client, namespace: str, jobs: int, workers: int) -> T
     await until(client, namespace, jobs * workers, lambda pod: True)
     created = time.monotonic() - begun
     await creating
-    while True:
-        found = await client.list(PADDLEJOBS, namespace)
-        if len(found) == jobs and all((job.get("status") or {}).get("phase") == "Running" for job in found):
-            return Times(created, time.monotonic() - begun)
-        await asyncio.sleep(0.2)
+    await until(client, namespace, jobs, is_running, PADDLEJOBS)
+    return Times(created, time.monotonic() - begun)
+
+
+def is_running(found: dict[str, Any]) -> bool:
+    return (found.get("status") or {}).get("phase") == "Running"
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paddlejob.kube.client import Client
-from paddlejob.kube.resource import PODS
+from paddlejob.kube.resource import PODS, Resource
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
 from tests.support.operator_fixtures import ACCOUNT
@@ -27,18 +27,22 @@ class Cost:
     writes: Counter[str]
 
 
-async def until(client: Client, namespace: str, count: int, matches: Any) -> None:
+async def until(client: Client, namespace: str, count: int, matches: Any, resource: Resource = PODS) -> None:
     """Watch instead of polling, so that the measurement does not slow what it measures."""
     seen: set[str] = set()
-    page = [page async for page in client.pages(PODS, namespace)][-1]
-    seen.update(pod["metadata"]["name"] for pod in await client.list(PODS, namespace) if matches(pod))
-    if len(seen) >= count:
-        return
-    async for event in client.watch(PODS, namespace, version=page.version):
-        if event.type in ("ADDED", "MODIFIED") and matches(event.object):
-            seen.add(event.object["metadata"]["name"])
-            if len(seen) >= count:
-                return
+    while True:
+        async for page in client.pages(resource, namespace):
+            seen.update(one["metadata"]["name"] for one in page.items if matches(one))
+            version = page.version
+        if len(seen) >= count:
+            return
+        # The server ends every watch after some minutes.
+        async with aclosing(client.watch(resource, namespace, version=version)) as events:
+            async for event in events:
+                if event.type in ("ADDED", "MODIFIED") and matches(event.object):
+                    seen.add(event.object["metadata"]["name"])
+                    if len(seen) >= count:
+                        return
 
 
 async def clear(plane: ControlPlane, client: Client, namespace: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,10 +42,15 @@ def main() -> None:
             view = target.job(*JOB)
             console.print(render(view, observer.observe(view, HEIGHT), HEIGHT))
             TARGET.parent.mkdir(parents=True, exist_ok=True)
-            console.save_svg(str(TARGET), title="pdj run", unique_id="live")
+            TARGET.write_text(without_fonts(console.export_svg(title="pdj run", unique_id="live")))
         finally:
             subprocess.run([*PDJ, "delete", JOB[1]], check=True, stdout=subprocess.DEVNULL)
     print(f"wrote {TARGET.relative_to(ROOT)}")
+
+
+def without_fonts(svg: str) -> str:
+    """Rich names a font on another host; without it, the reader's own monospace font is used."""
+    return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 
 
 def _wait_for(text: str) -> None:

@@ -34,6 +34,7 @@ for found in pathlib.Path("/proc").glob("[0-9]*/environ"):
 
 
 class OnCluster:
+    name = "cluster"
     kinds = KINDS
 
     def __init__(self, scratch: Path) -> None:

@@ -21,6 +21,7 @@ LOOK_EVERY = 0.02
 
 
 class Embedded:
+    name = "embedded"
     kinds = KINDS
 
     def __init__(self, scratch: Path) -> None:

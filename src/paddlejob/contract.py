@@ -125,6 +125,11 @@ MOST_REPLICAS = 10_000
 """Of one role. The environment of a job of this size exceeds ENV_VALUE_LIMIT."""
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """The names of jobs, namespaces, containers and volumes."""
+LABEL_KEY = (
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+"""The key of a label: a name, and a domain and a slash before it if it has a prefix."""
+LABEL_KEY_LIMIT = 253 + 1 + 63
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 """The quantities of Kubernetes: 2, "500m", "1.5Gi", "1e3"."""
 

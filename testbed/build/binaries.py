@@ -61,7 +61,9 @@ def _user_binary(name: str) -> Path | None:
 
 def _key(one: Recipe) -> str:
     # The recipe alone, not the Go version: cached binaries stay usable on a machine without Go.
-    digest = hashlib.sha256(repr(astuple(one)).encode()).hexdigest()
+    # One without tags has the key from before there were any.
+    content = astuple(one) if one.tags else astuple(one)[:-1]
+    digest = hashlib.sha256(repr(content).encode()).hexdigest()
     return f"{one.name}-{one.version}-{digest[:12]}"
 
 
@@ -73,7 +75,7 @@ def _build(one: Recipe, target: Path, say: Say) -> None:
     partial = target.with_name(f"{one.name}.{os.getpid()}.partial")
     with tempfile.TemporaryDirectory(prefix="testbed-build-") as scratch:
         module_file(go(), one, Path(scratch))
-        command = [go(), "build", "-ldflags", one.ldflags, "-o", str(partial), one.package]
+        command = [go(), "build", "-tags", one.tags, "-ldflags", one.ldflags, "-o", str(partial), one.package]
         environment = os.environ | {
             "CGO_ENABLED": "0",
             "GOFLAGS": f"{os.environ.get('GOFLAGS', '')} -buildvcs=false -mod=mod".strip(),

@@ -32,6 +32,7 @@ class Recipe:
     package: str
     main: str = ""
     ldflags: str = "-s -w"
+    tags: str = ""
 
 
 def recipe(name: str) -> Recipe:
@@ -103,5 +104,13 @@ _OTHERS = {
         ),
         Recipe("kueue", "sigs.k8s.io/kueue", "v0.19.0", "sigs.k8s.io/kueue/cmd/kueue"),
         Recipe("helm", "helm.sh/helm/v3", "v3.18.6", "helm.sh/helm/v3/cmd/helm"),
+        # Without service discovery, of which the clients of all clouds are most of the build.
+        Recipe(
+            "promtool",
+            "github.com/prometheus/prometheus",
+            "v0.315.0",
+            "github.com/prometheus/prometheus/cmd/promtool",
+            tags="remove_all_sd",
+        ),
     )
 }

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
 
+from paddlejob.client.file_check import check_objects
 from paddlejob.operator.manifests import manifests
 from testbed.build.binaries import binaries
+from tools.chart_readme import described
+from tools.monitoring.alerts import rules
+from tools.monitoring.dashboard import dashboard
 
 ROOT = Path(__file__).parent.parent.parent
 CHART = ROOT / "deploy/chart"
+PRODUCTION, EVERYTHING = CHART / "values-production.yaml", Path(__file__).with_name("every-value.yaml")
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 
@@ -22,9 +30,9 @@ def helm() -> Path:
     return binaries("helm")["helm"]
 
 
-def rendered(helm: Path, *settings: str) -> Objects:
+def rendered(helm: Path, *settings: str, more: tuple[str | Path, ...] = ("--skip-tests",)) -> Objects:
     options = [option for setting in settings for option in ("--set", setting)]
-    command = [helm, "template", "paddlejob", CHART, "--include-crds", "--kube-version", "1.36.0", *options]
+    command = [helm, "template", "paddlejob", CHART, "--include-crds", "--kube-version", "1.36.0", *options, *more]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return by_name(yaml.load_all(done.stdout, yaml.CSafeLoader))
@@ -41,9 +49,60 @@ def files_of_v1() -> Objects:
     return by_name(one for text in texts for one in yaml.load_all(text, yaml.CSafeLoader))
 
 
-def test_the_chart_passes_helms_own_lint(helm: Path) -> None:
-    done = subprocess.run([helm, "lint", "--strict", CHART], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("values", [(), ("-f", PRODUCTION), ("-f", EVERYTHING)], ids=["default", "production", "all"])
+def test_the_chart_passes_helms_own_lint(helm: Path, values: tuple[str | Path, ...]) -> None:
+    done = subprocess.run([helm, "lint", "--strict", CHART, *values], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+    assert rendered(helm, more=values)
+
+
+def test_the_values_for_this_test_set_every_value() -> None:
+    schema = (CHART / "values.schema.json").read_text()
+    every = {one.path for one in described((CHART / "values.yaml").read_text(), schema)}
+    assert {one.path for one in described(EVERYTHING.read_text(), schema)} == every
+
+
+def test_in_production_two_replicas_keep_apart_and_metrics_need_a_token(helm: Path) -> None:
+    found = rendered(helm, more=("-f", PRODUCTION, "--skip-tests"))
+    spec = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]
+    pod, labels = spec["template"]["spec"], spec["template"]["metadata"]["labels"]
+    (term,) = pod["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["podAffinityTerm"]["labelSelector"]["matchLabels"].items() <= labels.items()
+    assert (spec["replicas"], pod["priorityClassName"]) == (2, "system-cluster-critical")
+    (container,) = pod["containers"]
+    (volume,), (mount,) = pod["volumes"], container["volumeMounts"]
+    assert {"--metrics-auth", f"--metrics-certificate={mount['mountPath']}"} <= set(container["args"])
+    secret = found["Secret", "paddle-system", volume["secret"]["secretName"]]
+    (endpoint,) = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
+    assert endpoint["bearerTokenFile"] == "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    assert endpoint["tlsConfig"]["ca"]["secret"] == {"name": secret["metadata"]["name"], "key": "tls.crt"}
+    certificate = x509.load_pem_x509_certificate(b64decode(secret["data"]["tls.crt"]))
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == [endpoint["tlsConfig"]["serverName"]]
+
+
+def test_a_certificate_of_your_own_replaces_the_self_signed_one(helm: Path) -> None:
+    settings = ("monitoring.auth=true", "monitoring.serviceMonitor=true", "monitoring.certificateSecret=mine")
+    found = rendered(helm, *settings)
+    assert not [key for key in found if key[0] == "Secret"]
+    pod = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]["spec"]
+    assert pod["volumes"][0]["secret"]["secretName"] == "mine"
+    (endpoint,) = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]["spec"]["endpoints"]
+    assert endpoint["tlsConfig"]["ca"]["secret"] == {"name": "mine", "key": "ca.crt"}
+
+
+@pytest.mark.parametrize("watch", ["", "training"])
+def test_the_helm_test_submits_a_valid_job_where_the_operator_looks_for_jobs(helm: Path, watch: str) -> None:
+    found = rendered(helm, f"watch={watch}", more=())
+    hooks = {key: one for key, one in found.items() if "helm.sh/hook" in one["metadata"].get("annotations", {})}
+    assert {kind for kind, _, _ in hooks} == {"ServiceAccount", "Role", "RoleBinding", "Pod"}
+    assert {namespace for _, namespace, _ in hooks} == {watch or "paddle-system"}
+    (pod,) = [one for (kind, _, _), one in hooks.items() if kind == "Pod"]
+    script = pod["spec"]["containers"][0]["args"][0]
+    _, _, rest = script.partition("<<'JOB'\n")
+    report = check_objects("test", [yaml.safe_load(rest.partition("\nJOB\n")[0])])
+    assert (report.errors, report.warnings) == ([], [])
 
 
 def test_with_default_values_the_chart_is_deploy_v1(helm: Path) -> None:
@@ -76,6 +135,18 @@ def test_monitoring_adds_a_service_that_selects_the_operators_metrics(helm: Path
     assert service["spec"]["ports"][0]["targetPort"] in [one["name"] for one in pod["spec"]["containers"][0]["ports"]]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_alerts_and_a_dashboard_are_values(helm: Path) -> None:
+    found = rendered(
+        helm, "monitoring.alerts=true", "monitoring.labels.release=prometheus", "monitoring.dashboard=true"
+    )
+    rule = found["PrometheusRule", "paddle-system", "paddle-controller-manager"]
+    assert rule["spec"] == rules()
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+    config = found["ConfigMap", "paddle-system", "paddle-controller-manager-dashboard"]
+    assert config["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(config["data"]["paddlejob.json"]) == json.loads(dashboard())
 
 
 def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:

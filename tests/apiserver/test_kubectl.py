@@ -60,6 +60,36 @@ async def test_kubectl_waits_for_each_condition_of_a_start(stage: OperatorStage,
     assert {one["type"] for one in (await stage.status())["conditions"]} == {"Running", "Completed"}
 
 
+async def test_kubectl_waits_for_each_condition_that_a_phase_has(stage: OperatorStage, installed: ControlPlane):
+    """A wait that began before the phase sees it, and one that begins after the job was changed sees it too."""
+
+    def waiting(condition: str) -> asyncio.Task[str]:
+        options = ("pdj/story", f"--for=condition={condition}", "--timeout=60s")
+        return asyncio.create_task(kubectl(installed, "wait", "-n", stage.namespace, *options))
+
+    await stage.submit(workers=1, backoffLimit=1)
+    await stage.until(phase="Running")
+    restarting = waiting("Restarting")
+    await stage.exit("story-worker-0", 1)
+    assert "condition met" in await restarting
+    await stage.until(phase="Running", attempt=2)
+    await stage.change(suspend=True)
+    assert "condition met" in await waiting("Suspended")
+    await stage.change(suspend=False)
+    assert "condition met" in await waiting("Suspended=False")
+    await stage.until(phase="Running", attempt=3)
+    await stage.exit("story-worker-0", 1)
+    assert "condition met" in await waiting("Failed")
+    await stage.change(ttlSecondsAfterFinished=3600)
+    for condition in ("Failed", "Running=False", "Restarting=False", "Suspended=False"):
+        assert "condition met" in await waiting(condition)
+    job = await stage.job()
+    conditions = {one["type"]: one for one in job["status"]["conditions"]}
+    assert {one["observedGeneration"] for one in conditions.values()} == {job["metadata"]["generation"]}
+    messages = {one["message"] for one in conditions.values()}
+    assert len(messages) == 1 and "story-worker-0" in messages.pop(), "none tells of an earlier phase"
+
+
 async def test_kubectl_scales_an_elastic_job(stage: OperatorStage, installed: ControlPlane):
     await stage.submit(workers=2, elastic=1)
     await stage.until(phase="Running", worker_ready="2/2")

@@ -11,7 +11,7 @@ from paddlejob.kube.resource import PODS
 from paddlejob.objects.resources import PADDLEJOBS, WORKLOADS
 from testbed.controlplane import ControlPlane
 from tests.support.kueue_fixtures import *  # noqa: F403
-from tests.support.kueue_team import TOLERATION, Team, is_, says, until
+from tests.support.kueue_team import TOLERATION, Team, has, has_length, is_, is_of, says, until
 from tests.support.operator_fixtures import ACCOUNT
 from tests.support.operator_process import OperatorProcess
 
@@ -26,7 +26,10 @@ def kueue_operator(kueue_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
         yield process
 
 
-async def test_a_job_waits_for_quota_with_kueues_reason_and_runs_when_there_is_some(team: Team):
+async def test_a_job_waits_for_quota_with_kueues_reason_and_runs_when_there_is_some(
+    team: Team, kueue_plane: ControlPlane
+):
+    wait = ("wait", "-n", team.namespace, "pdj/second", "--timeout=60s")
     await team.quota(2)
     first = await team.submit("first", workers=2)
     await first.until(phase="Running", queue="research")
@@ -35,10 +38,14 @@ async def test_a_job_waits_for_quota_with_kueues_reason_and_runs_when_there_is_s
     await until(lambda: says(second, "insufficient unused quota for cpu"))
     assert await second.pods() == {}
     assert "startTime" not in status
+    assert "condition met" in kueue_plane.kubectl(*wait, "--for=condition=QuotaReserved=False").stdout
     for index in range(2):
         await first.exit(f"first-worker-{index}", 0)
     await first.until(phase="Completed")
-    await second.until(phase="Running", attempt=1)
+    status = await second.until(phase="Running", attempt=1)
+    assert "condition met" in kueue_plane.kubectl(*wait, "--for=condition=QuotaReserved").stdout
+    (quota,) = (one for one in status["conditions"] if one["type"] == "QuotaReserved")
+    assert quota["message"] == "queue research admitted the job", "no longer what it waited for"
     pod = await team.client.get(PODS, "second-worker-0", team.namespace)
     assert pod["spec"]["nodeSelector"] == {"disk": "ssd"}
     assert TOLERATION in pod["spec"]["tolerations"]
@@ -82,6 +89,59 @@ async def test_workers_that_are_done_and_a_job_that_ended_give_their_quota_back(
     await until(lambda: is_(team.used(), "0"))
     print(f"the Workload finished {seconds:.2f} s after the last pod")
     assert seconds < 15
+
+
+async def test_quota_follows_the_last_pod_and_not_before(team: Team):
+    """By the order in which the API server stored the changes; the seconds between them are printed."""
+    await team.quota(2)
+    low = await team.submit("low", "low", workers=2)
+    await low.until(phase="Running")
+    async with team.changes(PODS) as pods, team.changes(WORKLOADS) as workloads:
+        high = await team.submit("high", "high", workers=2)
+        await high.until(phase="Running")
+        await low.until(phase="Suspended")
+        gone = await pods.last(lambda pod: is_of(pod, "low"), 2, "DELETED")
+        released = await workloads.first(lambda one: is_of(one, "low") and has(one, "QuotaReserved", "False"))
+        taken = await workloads.first(lambda one: is_of(one, "high") and has(one, "QuotaReserved", "True"))
+        assert gone < released < taken, "no quota before the pods of the preempted job are gone"
+        print(f"preempted: {released.at - gone.at:.2f} s from the last pod until its quota is given back, ", end="")
+        print(f"{taken.at - gone.at:.2f} s until another job has it")
+        for index in range(2):
+            await high.exit(f"high-worker-{index}", 0)
+        await low.until(phase="Running", attempt=2)
+        ended = await pods.last(lambda pod: is_of(pod, "high") and pod["status"].get("phase") == "Succeeded", 2)
+        finished = await workloads.first(lambda one: is_of(one, "high") and has(one, "Finished", "True"))
+        taken = await workloads.first(lambda one: is_of(one, "low") and has(one, "QuotaReserved", "True"), released)
+        assert ended < finished < taken
+        print(f"completed: {finished.at - ended.at:.2f} s from the last pod until its quota is given back, ", end="")
+        print(f"{taken.at - ended.at:.2f} s until another job has it")
+
+
+async def test_kueue_finds_the_zone_that_has_room_and_chooses_nodes_in_the_order_of_ranks(team: Team):
+    zone = "example.com/zone"
+    nodes = {f"{team.namespace}-{name}": zone for name, zone in (("a", "east"), ("b", "west"), ("c", "west"))}
+    policy = {"topology": {"required": zone}}
+    async with team.zones(zone, nodes) as topology:
+        await team.quota(5, topology)
+        await team.kubelet.freeze()
+        job = await team.submit("close", workers=2, schedulingPolicy=policy)
+
+        async def placed() -> dict[str, dict[str, str]]:
+            pods = [pod for pod in await team.client.list(PODS, team.namespace) if is_of(pod, "close")]
+            free = [pod for pod in pods if not pod["spec"].get("schedulingGates")]
+            return {pod["metadata"]["name"]: pod["spec"]["nodeSelector"] for pod in free}
+
+        await until(lambda: has_length(placed(), 2))
+        found = await placed()
+        assert [found[f"close-worker-{index}"][zone] for index in range(2)] == ["west", "west"]
+        assert [found[f"close-worker-{index}"]["kubernetes.io/hostname"] for index in range(2)] == list(nodes)[1:]
+        team.kubelet.frozen = False
+        await job.until(phase="Running")
+        assert (await job.environment("close-worker-1"))["PADDLE_TRAINER_ID"] == "1"
+        large = await team.submit("large", workers=3, schedulingPolicy=policy)
+        await until(lambda: says(large, "fit"))
+        assert await large.pods() == {}
+        print((await large.status())["message"])
 
 
 async def test_a_deactivated_workload_stops_the_job_until_it_is_activated(team: Team):

@@ -209,12 +209,15 @@ async def test_volcano(stage: OperatorStage, installed: ControlPlane):
         for pod in await _pods_after_install(stage):
             await stage.kubelet.unschedulable(pod, "pod group is not ready, 2 Pending, 2 minAvailable")
         await expect(stage, "GangNotAdmitted", "free resources in its queue", "2 minAvailable")
+        wait = ("wait", "-n", stage.namespace, "pdj/story", "--timeout=60s")
+        assert "condition met" in installed.kubectl(*wait, "--for=condition=GangAdmitted=False").stdout
         listed = installed.kubectl("get", "podgroups", "-n", stage.namespace, "-o", "json").stdout
         group = json.loads(listed)["items"][0]
         assert group["spec"] == {"minMember": 2, "queue": "research"}
         stage.kubelet.hold.clear()
         stage.kubelet.frozen = False
         await stage.until(phase="Running")
+        assert "condition met" in installed.kubectl(*wait, "--for=condition=GangAdmitted").stdout
         for index in range(2):
             await stage.exit(f"story-worker-{index}", 0)
         await stage.until(phase="Completed")

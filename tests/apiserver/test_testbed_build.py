@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from paddlejob.errors import NotPossible
-from testbed.build.binaries import binaries, go
+from testbed.build.binaries import _key, binaries, go
 from testbed.build.gomod import go_mod, source_directory
 from testbed.build.recipes import Recipe, recipe
 
@@ -48,6 +50,13 @@ def test_binaries_of_the_user_take_precedence(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "etcd").touch()
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     assert binaries("etcd") == {"etcd": tmp_path / "etcd"}
+
+
+def test_tags_are_part_of_the_key_and_recipes_without_any_keep_theirs() -> None:
+    one = Recipe("etcd", "go.etcd.io/etcd/server/v3", "v3.6.8", ".")
+    before = sha256(repr((one.name, one.module, one.version, one.package, one.main, one.ldflags)).encode()).hexdigest()
+    assert _key(one) == f"etcd-v3.6.8-{before[:12]}"
+    assert _key(replace(one, tags="small")) != _key(one)
 
 
 def test_staging_modules_are_replaced_by_their_published_versions() -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,6 +151,33 @@ def test_logs_are_followed_over_a_connection_that_breaks(operator: Cluster, clus
     assert "retrying" in done.stderr
 
 
+FAILURE_POLICY = {
+    "rules": [
+        {"action": "Fail", "onExitCodes": {"operator": "In", "values": [42]}},
+        {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [75]}},
+    ]
+}
+
+
+@pytest.mark.full
+def test_the_failure_policy_ends_a_job_at_once_or_restarts_it_without_counting(
+    operator: Cluster, cluster_namespace: str
+):
+    """Exit status 42 means bad data; 75 asks for another attempt, of which the third succeeds."""
+    bad = create(
+        operator, cluster_namespace, "bad", ["sh", "-c", "echo bad record 7; exit 42"], "Never", backoffLimit=3,
+        failurePolicy=FAILURE_POLICY,
+    )  # fmt: skip
+    status = bad.until(phase="Failed")
+    assert (status["reason"], status["attempt"], status.get("restarts", 0)) == ("FailurePolicy", 1, 0)
+    assert "failurePolicy.rules[0] ends the job instead of restarting it" in status["message"]
+    assert "bad record 7" in status["message"], "and the output of the program"
+    third = "case $SYS_JOB_ID in *-3) exit 0;; *) exit 75;; esac"
+    retry = create(operator, cluster_namespace, "retry", ["sh", "-c", third], "Never", failurePolicy=FAILURE_POLICY)
+    status = retry.until(phase="Completed")
+    assert (status["attempt"], status["ignoredFailures"], status.get("restarts", 0)) == (3, 2, 0)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("policy", "left_after_success", "left_after_failure"),
@@ -167,12 +195,15 @@ def test_clean_pod_policy(
         assert all(pod["status"]["phase"] != "Running" for pod in job.pods().values())
 
 
-def create(cluster: Cluster, namespace: str, name: str, command: list[str], policy: str, workers: int = 2) -> Job:
+def create(
+    cluster: Cluster, namespace: str, name: str, command: list[str], policy: str, workers: int = 2, **more: Any
+) -> Job:
     container = {"name": "paddle", "image": "busybox", "command": command}
     spec = {
         "cleanPodPolicy": policy,
         "backoffLimit": 0,
         "worker": {"replicas": workers, "template": {"spec": {"containers": [container]}}},
+        **more,
     }
     document = {
         "apiVersion": "batch.paddlepaddle.org/v1",

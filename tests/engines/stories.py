@@ -69,6 +69,18 @@ async def a_collective_job_completes(stage: Stage) -> None:
     await stage.until(phase="Completed", worker_finished="0-1")
 
 
+async def a_job_with_a_topology_has_its_ranks_in_order_if_its_nodes_are(stage: Stage) -> None:
+    """All pods of the stage are on one node, or on none that is known."""
+    await stage.submit(workers=3, schedulingPolicy={"topology": {"preferred": "topology.kubernetes.io/zone"}})
+    await stage.until(phase="Running", worker_ready="3/3")
+    seen = [await stage.environment(f"story-worker-{index}") for index in range(3)]
+    assert [(one["PADDLE_TRAINER_ID"], one["RANK"]) for one in seen] == [("0", "0"), ("1", "1"), ("2", "2")]
+    assert [one["PADDLE_CURRENT_ENDPOINT"] for one in seen] == seen[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    for index in range(3):
+        await stage.exit(f"story-worker-{index}", 0)
+    await stage.until(phase="Completed", worker_finished="0-2")
+
+
 async def a_single_job_completes(stage: Stage) -> None:
     await stage.submit(workers=1)
     await stage.until(phase="Running", mode="Single", worker_ready="1/1")
@@ -317,6 +329,7 @@ async def on_the_host_network_pods_have_port_blocks_of_their_own(stage: Stage) -
 STORIES: tuple[Story, ...] = (
     a_parameter_server_job_completes_and_its_servers_are_removed,
     a_collective_job_completes,
+    a_job_with_a_topology_has_its_ranks_in_order_if_its_nodes_are,
     a_single_job_completes,
     a_heter_job_gives_every_role_its_stage,
     a_failed_worker_restarts_the_whole_job_once,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 from pathlib import Path
@@ -92,7 +93,10 @@ def test_the_job_of_a_program_can_be_printed_and_kept(pdj: Pdj):
         ((), "pdj: name a job file or a program, such as"),
         (("none.py",), "pdj: none.py: no such file"),
         (("here.py", "other.yaml"), "pdj: here.py, other.yaml: name one program, or job files, in one command"),
-        (("here.py", "--workers", "0"), "--workers"),
+        (("here.py", "--workers", "0"), "pdj: --workers: must be greater than or equal to 1; see"),
+        (("folder.py",), "pdj: folder.py: is a directory; name the program in it"),
+        (("pipe.py",), "pdj: pipe.py: is not a file"),
+        (("here.py", "--image", "a", "--image", "b"), "pdj: --image b: all workers have one image; name only a"),
         (("here.py", "--env", "A-B=1"), "pdj: --env A-B=1: must have the form NAME=VALUE"),
         (("here.py", "--env", "NOT_SET_HERE"), "pdj: --env NOT_SET_HERE: is not set here"),
         (("here.py", "--image", "two words"), "pdj: --image two words: is not the name of an image"),
@@ -104,6 +108,8 @@ def test_the_job_of_a_program_can_be_printed_and_kept(pdj: Pdj):
 )
 def test_bad_input_is_one_message_and_nothing_runs(pdj: Pdj, arguments: tuple[str, ...], expected: str):
     (pdj.folder / "here.py").write_text(PRINTS)
+    (pdj.folder / "folder.py").mkdir()
+    os.mkfifo(pdj.folder / "pipe.py")
     pdj.write(command=["true"])
     done = pdj("run", *arguments)
     assert done.returncode == 2, done.stdout
@@ -127,7 +133,7 @@ contexts: [{name: none, context: {cluster: none, user: none}}]
     [
         (("none.py",), 2, "pdj: none.py: no such file\n"),
         (("empty",), 2, "pdj: empty: is a directory without a job file; create one with"),
-        (("here.py", "--workers", "0"), 2, "'--workers'"),
+        (("here.py", "--workers", "0"), 2, "pdj: --workers: must be greater than or equal to 1; see"),
         (("here.py", "--image", "two words"), 2, "pdj: --image two words: is not the name of an image"),
         (("here.py", "--image", "i", "--save-logs", "d"), 2, "pdj: --save-logs: works with --follow and a single job"),
         (("here.py", "--image", "i", "--code", "."), 1, "is the API server http://127.0.0.1:1 up and reachable?"),

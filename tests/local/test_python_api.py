@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -95,9 +96,10 @@ def test_a_wait_that_takes_too_long_says_so_and_the_job_goes_on(here: Pdj):
     here.until_nothing_lives()
 
 
+@pytest.mark.parametrize("use", ["run.wait()", "list(run.logs(follow=True))"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_program_that_is_interrupted_or_killed_leaves_no_process_behind(here: Pdj, number: signal.Signals):
-    script = "import paddlejob as pj; pj.run(pj.collective('waits.py', workers=2)).wait()"
+def test_a_program_that_is_interrupted_or_killed_leaves_no_process_behind(here: Pdj, number: signal.Signals, use: str):
+    script = f"import paddlejob as pj; run = pj.run(pj.collective('waits.py', workers=2)); {use}"
     started = subprocess.Popen(
         [sys.executable, "-c", script],
         cwd=here.folder,
@@ -110,6 +112,37 @@ def test_a_program_that_is_interrupted_or_killed_leaves_no_process_behind(here: 
     _, errors = started.communicate(timeout=60)
     assert (number is signal.SIGINT) == ("KeyboardInterrupt" in errors)
     wait(lambda: here.processes() == [], "all processes end")
+
+
+def test_a_cell_that_follows_a_job_and_is_interrupted_ends_it_although_the_notebook_goes_on(here: Pdj):
+    script = """
+import threading, _thread, paddlejob as pj
+run = pj.run(pj.collective("waits.py", workers=2))
+try:
+    for line in run.logs(follow=True):
+        threading.Timer(0.5, _thread.interrupt_main).start()
+except KeyboardInterrupt:
+    print(run.phase)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=here.folder, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "Suspended\n", done.stderr
+
+
+def test_a_job_is_a_value_that_is_started_in_several_namespaces_and_from_several_threads(here: Pdj):
+    job = pj.collective("train.py")
+    with ThreadPoolExecutor(3) as threads:
+        runs = list(threads.map(lambda namespace: pj.run(job, namespace=namespace), ["a", "b", ""]))
+    assert [run.wait(timeout=60).phase for run in runs] == ["Completed"] * 3
+    assert [run.namespace for run in runs] == ["a", "b", "default"]
+    assert "namespace" not in job.document["metadata"]
+
+
+def test_what_pdj_run_would_note_is_a_warning(here: Pdj):
+    job = pj.collective("train.py")
+    job.document["spec"]["managedBy"] = "example.com/other"
+    with pytest.warns(UserWarning, match="No effect on one machine, only on a cluster"):
+        run = pj.run(job)
+    assert run.wait(timeout=60).phase == "Completed"
 
 
 def test_a_job_file_is_loaded_with_the_objects_beside_it(here: Pdj):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,18 @@ def isolation(request: pytest.FixtureRequest, pdj: Pdj) -> str:
     if request.param == "plain":
         pdj.environment["PADDLEJOB_NAMESPACES"] = "0"
     return str(request.param)
+
+
+def test_ctrl_c_while_the_command_still_starts_is_no_traceback(tmp_path: Path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run(
+        [sys.executable, "-m", "paddlejob", "list"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def begin(pdj: Pdj) -> subprocess.Popen[str]:

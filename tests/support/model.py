@@ -27,6 +27,7 @@ from paddlejob.plan import (
     Wake,
     World,
 )
+from paddlejob.plan.ranks import nodes_to_look_up
 from paddlejob.plan.world import LogReading
 from tests.support.builders import NOON, job
 
@@ -56,6 +57,10 @@ class Model:
         self.kubelet_runs = True
         self.capacity: int | None = None
         """How many pods fit on the nodes; None: all of them."""
+        self.nodes: dict[str, str] = {}
+        """The nodes on which pods are placed, by the pod's name; by default all on the same."""
+        self.domains: dict[str, str] = {}
+        """The domains of nodes in the topology of the job."""
         self._uids = 0
         self._loop = Reconciler(self, clock=lambda: self.now)
 
@@ -83,7 +88,13 @@ class Model:
             pod_groups=tuple(self.groups.values()),
             gang_scheduler=self.gang_scheduler,
             logs=self.logs,
+            domains=self._looked_up(),
         )
+
+    def _looked_up(self) -> dict[str, str]:
+        assert self.job is not None
+        nodes = nodes_to_look_up(self.job, self.pods.values())
+        return {node: self.domains[node] for node in nodes if node in self.domains}
 
     async def report(self, job: PaddleJob, status: Status) -> None:
         self._count_down()
@@ -214,7 +225,8 @@ class Model:
 
     def schedule(self, name: str) -> None:
         """The scheduler finds a node for the pod."""
-        self.change(name, node="node-1", scheduling_since=self.now, reason="", message="", nominated=False)
+        node = self.nodes.get(name, "node-1")
+        self.change(name, node=node, scheduling_since=self.now, reason="", message="", nominated=False)
 
     def fits_nowhere(self, name: str, message: str = "0/1 nodes are available: 1 Insufficient cpu.") -> None:
         """The scheduler finds no node for the pod."""

@@ -94,7 +94,7 @@ class ScriptedApi:
         plural = path.rpartition("/")[2]
         if plural not in ("pods", "services", "configmaps", "paddlejobs", "podgroups", "workloads"):
             return failure(404, "NotFound")
-        items = [obj for item, obj in self.objects.items() if item.split("/")[-2] == plural]
+        items = [obj for item, obj in self.objects.items() if item.rpartition("/")[0].rpartition("/")[2] == plural]
         return 200, {"metadata": {"resourceVersion": str(self._version)}, "items": items}
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.docs.evidence import problems_of_tests
 from tools.docs.markdown import Block, Document, parse
 from tools.docs.pages import (
     DOCS,
@@ -44,11 +45,12 @@ def main() -> int:
 def problems_of_documentation() -> Iterator[str]:
     yield from missing_twins()
     yield from missing_in_navigation()
-    for page in english_pages():
-        document = parse((DOCS / page).read_text())
+    twins = {f"docs/{page}": f"docs/{twin_of(page)}" for page in english_pages()} | OUTSIDE
+    for page, twin in twins.items():
+        document = parse((ROOT / page).read_text())
         yield from untested_blocks(page, document)
-        if (DOCS / twin_of(page)).exists() and twin_of(page) != page:
-            yield from differences(page, document, parse((DOCS / twin_of(page)).read_text()))
+        if (ROOT / twin).exists() and twin != page:
+            yield from differences(page, document, twin, parse((ROOT / twin).read_text()))
     for path in [*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in [*OUTSIDE, *OUTSIDE.values()])]:
         yield from broken_links(path)
 
@@ -75,19 +77,18 @@ def missing_in_navigation() -> Iterator[str]:
     yield from (f"{name}: {page} is not listed" for page in english_pages() if page not in listed)
 
 
-def differences(page: str, english: Document, chinese: Document) -> Iterator[str]:
+def differences(page: str, english: Document, twin: str, chinese: Document) -> Iterator[str]:
     """Headings and blocks must match one to one; words are up to the translator."""
-    twin = f"docs/{twin_of(page)}"
     levels = [[heading.level for heading in document.headings] for document in (english, chinese)]
     if levels[0] != levels[1]:
         titles = [[f"{one.level} {one.title}" for one in document.headings] for document in (english, chinese)]
-        yield f"{twin}: headings differ from docs/{page}: {titles[0]} and {titles[1]}"
+        yield f"{twin}: headings differ from {page}: {titles[0]} and {titles[1]}"
     if len(english.blocks) != len(chinese.blocks):
-        yield f"{twin}: {len(chinese.blocks)} code blocks, docs/{page} has {len(english.blocks)}"
+        yield f"{twin}: {len(chinese.blocks)} code blocks, {page} has {len(english.blocks)}"
         return
     for one, other in zip(english.blocks, chinese.blocks, strict=True):
         if one.language != other.language or (one.language and _commands(one) != _commands(other)):
-            yield f"{twin}:{other.line}: the code block differs from docs/{page}:{one.line} in more than comments"
+            yield f"{twin}:{other.line}: the code block differs from {page}:{one.line} in more than comments"
 
 
 def _commands(block: Block) -> list[str]:
@@ -99,18 +100,19 @@ def untested_blocks(page: str, document: Document) -> Iterator[str]:
     for block in document.blocks:
         marker = block.marker or document.marker
         if not block.language and SHELL.search(block.text):
-            yield f"docs/{page}:{block.line}: mark this block as bash or console"
+            yield f"{page}:{block.line}: mark this block as bash or console"
         if block.language not in TESTED:
             continue
         if marker is None:
             yield (
-                f"docs/{page}:{block.line}: say how this block is tested: put `<!-- run -->`, `<!-- run slowly -->`, "
-                "`<!-- tested by: PATH -->` or `<!-- not run: REASON -->` on the line above it"
+                f"{page}:{block.line}: say how this block is tested: put `<!-- run -->`, `<!-- run slowly -->`, "
+                "`<!-- run on a cluster -->`, `<!-- tested by: PATH::TEST -->` or `<!-- not run: REASON -->` "
+                "on the line above it"
             )
-        elif marker.kind == "tested by" and not (ROOT / marker.detail).is_file():
-            yield f"docs/{page}:{block.line}: {marker.detail} does not exist"
+        elif marker.kind == "tested by":
+            yield from (f"{page}:{block.line}: {one}" for one in problems_of_tests(page, block, marker.detail))
         elif marker.kind == "not run" and not marker.detail:
-            yield f"docs/{page}:{block.line}: say why this block is not run"
+            yield f"{page}:{block.line}: say why this block is not run"
 
 
 def broken_links(path: Path) -> Iterator[str]:

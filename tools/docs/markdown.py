@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 FENCE = re.compile(r"^(\s*)(```+)\s*([\w-]*)")
 HEADING = re.compile(r"^(#{1,6}) (.+?)\s*$")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-MARKER = re.compile(r"^\s*<!-- (run|run slowly|not run|tested by)(?:: (.+))? -->$")
+MARKER = re.compile(r"^\s*<!-- (run|run slowly|run on a cluster|not run|tested by)(?:: (.+))? -->$")
 PAGE_MARKER = re.compile(r"^<!-- other blocks (not run|tested by): (.+) -->$")
 
 

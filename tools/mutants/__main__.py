@@ -35,7 +35,7 @@ TESTS = {
     "local": ("tests/unit/local",),
     "progress": ("tests/unit/progress", "tests/unit/engine"),
     "code": ("tests/unit/code",),
-    "client": ("tests/unit/client", "tests/local/test_python_api.py"),
+    "client": ("tests/unit/client", "tests/unit/cli", "tests/local/test_python_api.py"),
 }
 """The tests that judge each package; another package is judged by its own unit tests."""
 RUN_AS_PROGRAMS = {

@@ -5,6 +5,19 @@ app.kubernetes.io/name: paddlejob
 control-plane: controller-manager
 {{- end -}}
 
+{{- define "paddlejob.image" -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+
+{{- define "paddlejob.metricsService" -}}{{ include "paddlejob.name" . }}-metrics{{- end -}}
+
+{{- /* Whether metrics are served over HTTPS; empty if not. */ -}}
+{{- define "paddlejob.metricsTls" -}}{{ if or .Values.monitoring.auth .Values.monitoring.certificateSecret }}yes{{ end }}{{- end -}}
+
+{{- define "paddlejob.certificateSecret" -}}
+{{ default (include "paddlejob.metricsService" .) .Values.monitoring.certificateSecret }}
+{{- end -}}
+
 {{- define "paddlejob.subjects" -}}
 subjects:
   - kind: ServiceAccount

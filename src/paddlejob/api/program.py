@@ -30,7 +30,7 @@ class Overrides:
     queue: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
-    """Volume claims by name, and the path in the pods at which each is mounted."""
+    """Volume claims by name, and the path in the pods at which each is mounted; empty: where it is, or by its name."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,10 @@ def overridden(document: Object, wanted: Overrides) -> Object:
 
 def _enqueue(metadata: Object, spec: Object, queue: str) -> None:
     """A queue is Kueue's, unless the job asks for Volcano."""
-    if spec.get("schedulingPolicy") is not None or contract.VOLCANO_SCHEDULER in _schedulers(spec):
-        spec["schedulingPolicy"] = {**(spec.get("schedulingPolicy") or {}), "queue": queue}
+    policy = spec.get("schedulingPolicy")
+    is_gang = policy is not None and set(policy) != {"topology"}
+    if is_gang or contract.VOLCANO_SCHEDULER in _schedulers(spec):
+        spec["schedulingPolicy"] = {**(policy or {}), "queue": queue}
     else:
         metadata["labels"] = {**(metadata.get("labels") or {}), contract.LABEL_QUEUE: queue}
 
@@ -138,8 +140,13 @@ def _override_pod(pod: Object, role: str, wanted: Overrides) -> None:
 
 
 def _mount(pod: Object, container: Object, name: str, path: str) -> None:
-    volumes = pod.setdefault("volumes", [])
-    if any((one.get("persistentVolumeClaim") or {}).get("claimName") == name for one in volumes):
-        return
-    volumes.append({"name": name, "persistentVolumeClaim": {"claimName": name}})
-    container.setdefault("volumeMounts", []).append({"name": name, "mountPath": path})
+    volumes, mounts = pod.setdefault("volumes", []), container.setdefault("volumeMounts", [])
+    of_claim = [one for one in volumes if (one.get("persistentVolumeClaim") or {}).get("claimName") == name]
+    if not of_claim:
+        of_claim = [{"name": name, "persistentVolumeClaim": {"claimName": name}}]
+        volumes += of_claim
+    mounted = [mount for mount in mounts if mount.get("name") in {one.get("name") for one in of_claim}]
+    if not mounted:
+        mounts.append({"name": of_claim[0].get("name"), "mountPath": path or f"{MOUNT_ROOT}/{name}"})
+    elif path:
+        mounted[0]["mountPath"] = path

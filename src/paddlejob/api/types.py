@@ -87,6 +87,20 @@ class RoleSpec(Model):
     )
 
 
+class Topology(Model):
+    preferred: str | None = Field(
+        None,
+        max_length=contract.LABEL_KEY_LIMIT,
+        description="A node label, for example topology.kubernetes.io/zone. The pods are kept on nodes with the same "
+        "value of it as far as they fit there.",
+    )
+    required: str | None = Field(
+        None,
+        max_length=contract.LABEL_KEY_LIMIT,
+        description="A node label. All pods run on nodes with the same value of it, or the job waits.",
+    )
+
+
 class SchedulingPolicy(Model):
     minAvailable: int | None = Field(
         None, ge=1, description="The number of pods that must fit before any of them starts. Defaults to all pods."
@@ -96,6 +110,17 @@ class SchedulingPolicy(Model):
     minResources: dict[str, int | str] | None = Field(
         None, description="The resources that must be available before any pod starts."
     )
+    topology: Topology | None = Field(
+        None,
+        description="Keeps the pods close to each other in the network; either preferred or required. Workers of a "
+        "collective job get ranks in the order of their nodes. A policy with nothing else does not need Volcano.",
+    )
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether all pods are to start together; an empty policy asks for that too."""
+        given = (self.minAvailable, self.queue, self.priorityClass, self.minResources)
+        return self.topology is None or any(one is not None for one in given)
 
 
 class ProgressSpec(Model):
@@ -198,8 +223,8 @@ class Spec(Model):
     )
     intranet: Intranet = Field(
         Intranet.POD_IP,
-        description="How pods reach each other. PodIP: by IP address. Service: by DNS name, with one Service per pod. "
-        "Host: on the host network, with a block of ports per pod.",
+        description="How pods reach each other. PodIP: by IP address. Service: by DNS name, through one Service of "
+        "the job. Host: on the host network, with a block of ports per pod.",
     )
     elastic: int = Field(
         0,
@@ -210,7 +235,9 @@ class Spec(Model):
         "job trains with fewer workers while there is no room for all.",
     )
     schedulingPolicy: SchedulingPolicy | None = Field(
-        None, description="Gang scheduling with Volcano: all pods start together, or none of them."
+        None,
+        description="How pods are scheduled: together or not at all, with Volcano, and close to each other in the "
+        "network.",
     )
     scheduleTimeoutSeconds: int | None = Field(
         None,
@@ -343,12 +370,17 @@ class RoleStatus(Model):
         description="Indexes of the workers of this attempt, as ranges, if the job is elastic and has requests; "
         "empty: all.",
     )
+    ranks: str = Field(
+        "",
+        description="Indexes of the workers of this attempt in the order of their ranks, as ranges, if topology moved "
+        "a rank to another worker; empty: ordered by index.",
+    )
 
 
 class Condition(Model):
     type: str = Field(
-        description="Running, Restarting, Suspended, Completed or Failed; and until the job ends PodsCreated, "
-        "GangAdmitted (with gang scheduling), PodsScheduled and StartBarrierOpen."
+        description="Running, Restarting, Suspended, Completed or Failed; and until the job ends QuotaReserved (in a "
+        "queue of Kueue), PodsCreated, GangAdmitted (with gang scheduling), PodsScheduled and StartBarrierOpen."
     )
     status: str = Field(description="True or False.")
     observedGeneration: int = Field(0, description="The generation of the spec that the condition was judged for.")
@@ -457,6 +489,11 @@ class Status(Model):
     )
     avoidedNodes: tuple[str, ...] = Field(
         (), description="Nodes that the next attempts avoid, because this job failed there repeatedly."
+    )
+    avoidedDomains: tuple[str, ...] = Field(
+        (),
+        description="Values of the label of topology.required that the next attempts avoid, because not all pods "
+        "fitted there.",
     )
     suspectNodes: tuple[str, ...] = Field((), description="Nodes on which pods of this job failed alone, once.")
     lastResizeTime: str = Field(

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from paddlejob.cli.options import AFTER_DASHES
+from paddlejob.cli.usage import UsageError, usage_message
 from paddlejob.client.targets.selection import is_plugin
 from paddlejob.errors import BadInput, PaddleJobError
 
@@ -148,10 +149,16 @@ def _pdj(
 
 def main() -> None:
     _open_standard_descriptors()
+    name = "kubectl pdj" if is_plugin() else "pdj"
     try:
-        app(prog_name="kubectl pdj" if is_plugin() else "pdj")
+        sys.exit(app(prog_name=name, standalone_mode=False) or 0)
     except PaddleJobError as error:
         _exit(error.exit_code, str(error))
+    except UsageError as error:
+        verb = next((one for one in sys.argv[1:2] if one in VERBS), "")
+        _exit(BadInput.exit_code, usage_message(error, f"{name} {verb}".strip()))
+    except typer.Abort:
+        _exit(1, "aborted; nothing was changed")
     except KeyboardInterrupt:
         _exit(130)
     except BrokenPipeError:

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,7 +22,7 @@ from paddlejob.api.program import (
     shell_command,
 )
 from paddlejob.cli.options import AFTER_DASHES, Output, check_job_name
-from paddlejob.client.files import is_paddle_job, objects_in
+from paddlejob.client.files import check_image, check_program, is_paddle_job, objects_in
 from paddlejob.client.given import Given
 from paddlejob.errors import BadInput
 
@@ -86,7 +85,7 @@ def _program(files: list[str], module: str, after: tuple[str, ...]) -> Program |
     if module:
         return python_module(module, after)
     if programs:
-        _check_program(programs[0])
+        check_program(programs[0])
         return python_file(programs[0], after)
     if files and after:
         raise BadInput(f"-- {' '.join(after)}: only a program takes arguments; change the command in the job file")
@@ -95,13 +94,6 @@ def _program(files: list[str], module: str, after: tuple[str, ...]) -> Program |
     if not files:
         raise BadInput("name a job file or a program, such as `pdj run job.yaml` or `pdj run train.py --workers 2`")
     return None
-
-
-def _check_program(name: str) -> None:
-    if not Path(name).exists():
-        raise BadInput(f"{name}: no such file")
-    if not Path(name).is_file():
-        raise BadInput(f"{name}: is a directory; name the program in it")
 
 
 def _changed(document: Object, wanted: Overrides) -> Object:
@@ -127,20 +119,22 @@ def environment(values: list[str]) -> dict[str, str]:
 
 
 def claims(values: list[str]) -> dict[str, str]:
-    """The values of --volume on a cluster: claims, and where each is mounted."""
+    """The values of --volume on a cluster: claims, and where each is mounted if that is given."""
     found = {}
     for value in values:
         name, _, path = value.partition("=")
         if not re.fullmatch(contract.DNS_LABEL, name) or (path and not path.startswith("/")):
             raise BadInput(f"--volume {value}: must have the form CLAIM or CLAIM=/PATH")
-        found[name] = path or f"{MOUNT_ROOT}/{name}"
+        found[name] = path
     return found
 
 
-def check_image(name: str) -> str:
-    if name and not re.fullmatch(r"[^\s=]+", name):
-        raise BadInput(f"--image {name}: is not the name of an image; it has no spaces and no '='")
-    return name
+def image_name(values: list[str]) -> str:
+    """The only value of --image that is a name and no NAME=DIR; empty if there is none."""
+    named = [check_image("--image", one) for one in values if "=" not in one]
+    if len(named) > 1:
+        raise BadInput(f"--image {named[1]}: all workers have one image; name only {named[0]}, or write NAME=DIR")
+    return "".join(named)
 
 
 def save_or_print(chosen: Given, save: str, output: Output | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -90,6 +92,34 @@ def is_paddle_job(document: Object) -> bool:
     return document.get("kind") == contract.KIND
 
 
+def check_program(name: str) -> None:
+    """Raise BadInput if a job cannot be made from this file."""
+    path = Path(name)
+    if not name or not path.exists():
+        raise BadInput(f"{name!r}: no such file" if not name else f"{name}: no such file")
+    if path.is_dir():
+        raise BadInput(f"{name}: is a directory; name the program in it")
+    if not path.is_file():
+        raise BadInput(f"{name}: is not a file")
+    if not os.access(path, os.R_OK):
+        raise BadInput(f"{name}: cannot be read: Permission denied; change its permissions")
+
+
+def existing_directory(source: str, directory: str | os.PathLike[str]) -> str:
+    """The absolute path of a directory that a user names; raises BadInput if there is none."""
+    path = Path(directory).expanduser()
+    if not path.is_dir():
+        raise BadInput(f"{source}: {directory} is not a directory")
+    return str(path.absolute())
+
+
+def check_image(option: str, name: str) -> str:
+    """The name of an image; raises BadInput for one that no image can have."""
+    if name and not re.fullmatch(r"[^\s=]+", name):
+        raise BadInput(f"{option} {name}: is not the name of an image; it has no spaces and no '='")
+    return name
+
+
 def check_new_file(name: str, force: bool) -> Path:
     """The path of a file to write; raises BadInput if it exists, unless it may be overwritten."""
     path = Path(name)
@@ -99,7 +129,14 @@ def check_new_file(name: str, force: bool) -> Path:
 
 
 def write_file(path: Path, text: str) -> None:
+    """As a whole, so that a full disk leaves what was there before; a device or a pipe is written to."""
+    special = path.exists() and not path.is_file()
+    written = path if special else path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.write_text(text, encoding="utf-8")
+        written.write_text(text, encoding="utf-8")
+        if not special:
+            written.replace(path)
     except OSError as error:
+        if not special:
+            written.unlink(missing_ok=True)
         raise NotPossible(f"{path}: cannot be written: {error.strerror}") from None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+import warnings
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from paddlejob.api.types import Phase, Status
+from paddlejob.client.async_lines import async_lines
 from paddlejob.client.describe.log_lines import line_pattern, lines_of
 from paddlejob.client.targets.target import JobView, LogChoice, Target, has_ended
-from paddlejob.errors import JobFailed, NotPossible
+from paddlejob.errors import JobFailed, NotPossible, Overloaded, Unreachable
 
 if TYPE_CHECKING:
     from paddlejob.local.runner import AttachedRunner
@@ -27,6 +30,8 @@ class Run:
         self.namespace = namespace
         self.name = name
         self._runner = runner
+        self._seen: JobView | None = None
+        self._lost = False
 
     def __repr__(self) -> str:
         return f"<Run {self.namespace}/{self.name}>"
@@ -66,6 +71,7 @@ class Run:
         """Lines of the logs, without line ends. With several replicas each line starts with the replica's name.
 
         `since` is in seconds before now; `grep` is a regular expression; `run` is the number of a former run.
+        Interrupting it ends a job of `run` and its processes, as interrupting `wait` does.
         """
         choice = LogChoice(
             role,
@@ -78,20 +84,25 @@ class Run:
             run=run,
             pattern=line_pattern(grep) if grep else None,
         )
-        for line in lines_of(self.target.logs(self.namespace, self.name, choice)):
-            yield line.removesuffix(b"\n").decode(errors="replace")
+        try:
+            for line in lines_of(self.target.logs(self.namespace, self.name, choice)):
+                yield line.removesuffix(b"\n").decode(errors="replace")
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
 
     def metrics(self, name: str = "loss") -> list[tuple[int, float]]:
-        """The values of a metric, each with its step, read from the log of the first worker in every attempt."""
+        """The values of a metric, each with its step, read from the log of the first worker in every attempt.
+
+        Where the log tells no steps, each value has its epoch.
+        """
         from paddlejob.client.series import SeriesReader
 
         reader = SeriesReader(self.view().job.spec.progress)
         rows = reader.rows(self.target.first_worker_log(self.namespace, self.name, follow=False))
-        return [
-            (row.sample.step, row.sample.metrics[name])
-            for row in rows
-            if row.sample.step is not None and name in row.sample.metrics
-        ]
+        found = [row.sample for row in rows if name in row.sample.metrics]
+        by_step = [(one.step, one.metrics[name]) for one in found if one.step is not None]
+        return by_step or [(one.epoch, one.metrics[name]) for one in found if one.epoch is not None]
 
     def wait(self, timeout: float | None = None) -> Status:
         """Wait until the job ends; raises JobFailed if it failed, and TimeoutError.
@@ -109,7 +120,7 @@ class Run:
     def _wait(self, timeout: float | None, show: Callable[[bool], None]) -> Status:
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while not has_ended(view := self.view()):
+            while not has_ended(view := self._look()):
                 show(False)
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError(f"{self.name} is still {view.phase} after {timeout:g} s")
@@ -120,6 +131,18 @@ class Run:
         finally:
             show(True)
         return _result(view)
+
+    def _look(self) -> JobView:
+        """The job as it is, or as last seen: training goes on while a cluster does not answer."""
+        try:
+            self._seen, self._lost = self.view(), False
+        except (Unreachable, Overloaded) as error:
+            if self._seen is None:
+                raise
+            if not self._lost:
+                warnings.warn(f"{error}; trying again", stacklevel=4)
+            self._lost = True
+        return self._seen
 
     def interrupt(self) -> None:
         """End the processes of a job that `run` started here; it can be resumed. Jobs on a cluster are left alone."""
@@ -148,15 +171,15 @@ class Run:
     async def wait_async(self) -> Status:
         """Limit the time with asyncio.timeout."""
         while True:
-            view = await asyncio.to_thread(self.view)
+            view = await asyncio.to_thread(self._look)
             if has_ended(view):
                 return _result(view)
             await asyncio.sleep(self._pause)
 
-    async def logs_async(self, **choice: Any) -> AsyncIterator[str]:
-        lines = self.logs(**choice)
-        while (line := await asyncio.to_thread(next, lines, None)) is not None:
-            yield line
+    async def logs_async(self, **choice: Any) -> AsyncGenerator[str, None]:
+        async with aclosing(async_lines(self.logs(**choice))) as lines:
+            async for line in lines:
+                yield line
 
     async def status_async(self) -> Status:
         return (await asyncio.to_thread(self.view)).job.status

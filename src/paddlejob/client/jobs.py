@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from paddlejob.api.program import MOUNT_ROOT, Overrides, job_of_program, python_file
-from paddlejob.client.files import is_paddle_job, jobs_in, objects_in
+from paddlejob.client.files import check_image, check_program, existing_directory, is_paddle_job, jobs_in, objects_in
 from paddlejob.errors import BadInput
 
 Object = dict[str, Any]
+AnyPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,16 @@ class Job:
 
 
 def collective(
-    program: str,
+    program: AnyPath,
     arguments: Sequence[str] = (),
     *,
     workers: int = 1,
     gpus: int = 0,
     image: str = "",
-    code: str = "",
+    code: AnyPath = "",
     name: str = "",
     env: Mapping[str, str] | None = None,
-    volumes: Mapping[str, str] | None = None,
+    volumes: Mapping[str, AnyPath] | None = None,
 ) -> Job:
     """A job whose workers train together. `volumes` are directories of this machine by claim, mounted at /mnt/CLAIM."""
     wanted = Overrides(name, workers, None, gpus or None, image, environment=env or {}, claims=_mounts(volumes))
@@ -62,25 +64,26 @@ def collective(
 
 
 def parameter_server(
-    program: str,
+    program: AnyPath,
     arguments: Sequence[str] = (),
     *,
     servers: int = 1,
     workers: int = 1,
     gpus: int = 0,
     image: str = "",
-    code: str = "",
+    code: AnyPath = "",
     name: str = "",
     env: Mapping[str, str] | None = None,
-    volumes: Mapping[str, str] | None = None,
+    volumes: Mapping[str, AnyPath] | None = None,
 ) -> Job:
     """A job with parameter servers; servers and workers run the same program."""
     wanted = Overrides(name, workers, servers, gpus or None, image, environment=env or {}, claims=_mounts(volumes))
     return _of_program(program, arguments, wanted, code, volumes)
 
 
-def load(path: str) -> Job:
+def load(path: AnyPath) -> Job:
     """The job in a file; a file with several jobs is rejected."""
+    path = os.fspath(path)
     objects = objects_in(path)
     jobs = jobs_in(path, objects)
     if len(jobs) > 1:
@@ -90,21 +93,24 @@ def load(path: str) -> Job:
 
 
 def _of_program(
-    program: str, arguments: Sequence[str], wanted: Overrides, code: str, volumes: Mapping[str, str] | None
+    program: AnyPath, arguments: Sequence[str], wanted: Overrides, code: AnyPath, volumes: Mapping[str, AnyPath] | None
 ) -> Job:
-    if not Path(program).is_file():
-        raise BadInput(f"{program}: no such file")
+    program = os.fspath(program)
+    check_program(program)
+    check_image("image", wanted.image)
+    if isinstance(arguments, str):
+        raise BadInput(f"arguments: {arguments!r} is not a list; write {arguments.split()!r}")
     document = job_of_program(python_file(program, tuple(arguments)), wanted)
     return Job(
         document,
         directory=str(Path.cwd()),
         program=program,
-        code=code,
-        volumes=dict(volumes or {}),
+        code=os.fspath(code),
+        volumes={name: existing_directory(f"volumes[{name!r}]", one) for name, one in (volumes or {}).items()},
         image=wanted.image,
         gpus=wanted.gpus or 0,
     )
 
 
-def _mounts(volumes: Mapping[str, str] | None) -> dict[str, str]:
+def _mounts(volumes: Mapping[str, AnyPath] | None) -> dict[str, str]:
     return {name: f"{MOUNT_ROOT}/{name}" for name in volumes or {}}

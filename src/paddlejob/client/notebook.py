@@ -13,6 +13,7 @@ from paddlejob.errors import PaddleJobError
 
 if TYPE_CHECKING:
     from paddlejob.client.handle import Run
+    from paddlejob.client.targets.target import JobView
 
 WIDTH, HEIGHT = 320, 60
 MOST_POINTS = 200
@@ -31,7 +32,7 @@ def page(run: Run) -> str:
     )
     return (
         f"<div><b>{escape(run.name)}</b>: {escape(view.phase)} <small>{escape(view.headline)}</small>"
-        f"<table><tr><th>replica</th><th>state</th><th>exit status</th></tr>{rows}</table>{_loss(run)}</div>"
+        f"<table><tr><th>replica</th><th>state</th><th>exit status</th></tr>{rows}</table>{_loss(run, view)}</div>"
     )
 
 
@@ -53,14 +54,16 @@ def live_page(run: Run) -> Callable[[bool], None]:
     return show
 
 
-def _loss(run: Run) -> str:
+def _loss(run: Run, view: JobView) -> str:
     try:
         points = run.metrics("loss")
     except PaddleJobError:
         return ""
     if len(points) < 2:
         return ""
-    return f"<div>loss {points[0][1]:.4g} → {points[-1][1]:.4g}, step {points[-1][0]}</div>{curve(points)}"
+    progress = view.job.status.progress
+    unit = "epoch" if progress and progress.step is None else "step"
+    return f"<div>loss {points[0][1]:.4g} → {points[-1][1]:.4g}, {unit} {points[-1][0]}</div>{curve(points)}"
 
 
 def curve(points: list[tuple[int, float]]) -> str:

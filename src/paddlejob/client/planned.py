@@ -8,7 +8,7 @@ from typing import Any
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob
 from paddlejob.errors import BadInput
-from paddlejob.plan import Create, Pod, PodGroup, PodPhase, World, names
+from paddlejob.plan import Create, Kind, Pod, PodGroup, PodPhase, World, names
 from paddlejob.plan import plan as make_plan
 from paddlejob.plan.objects.build_mark import build_digest
 from paddlejob.plan.objects.environment import too_large
@@ -32,7 +32,8 @@ def planned_objects(job: PaddleJob, engine: str) -> list[dict[str, Any]]:
         raise BadInput(f"job {job.name}: {message}")
     groups = (PodGroup(names.pod_group(job), "example", owned=True),) if is_gang(job) else ()
     first = make_plan(job, World(pod_groups=groups), EXAMPLE_TIME)
-    waiting = World(pods=_waiting_pods(job, EXAMPLE_ADDRESSES[engine]), pod_groups=groups)
+    services = {one.name: "" for one in first.actions if isinstance(one, Create) and one.kind is Kind.SERVICE}
+    waiting = World(pods=_waiting_pods(job, EXAMPLE_ADDRESSES[engine]), services=services, pod_groups=groups)
     second = make_plan(job.model_copy(update={"status": first.status}), waiting, EXAMPLE_TIME)
     created = [action.manifest for action in (*first.actions, *second.actions) if isinstance(action, Create)]
     queued = [workload_manifest(job, contract.KUEUE_VERSIONS[0], None)] if queue_of(job) and engine != "local" else []

@@ -10,7 +10,7 @@ from paddlejob.api.convert import as_workers, is_job
 from paddlejob.api.documents import STDIN
 from paddlejob.api.types import PaddleJob
 from paddlejob.client.file_check import check_objects
-from paddlejob.client.files import is_paddle_job, jobs_in
+from paddlejob.client.files import existing_directory, is_paddle_job, jobs_in
 from paddlejob.client.given import Given
 from paddlejob.errors import BadInput, InvalidJob, NotPossible
 from paddlejob.local.machine.resources import Machine
@@ -144,8 +144,5 @@ def pairs(option: str, values: list[str]) -> dict[str, str]:
         name, equals, directory = value.rpartition("=")
         if not equals or not name or not directory:
             raise BadInput(f"{option} {value}: must have the form NAME=DIR")
-        path = Path(directory).expanduser()
-        if not path.is_dir():
-            raise BadInput(f"{option} {value}: {directory} is not a directory")
-        directories[name] = str(path.absolute())
+        directories[name] = existing_directory(f"{option} {value}", directory)
     return directories

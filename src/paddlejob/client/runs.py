@@ -26,6 +26,7 @@ class Run:
 
 def runs(target: LocalTarget, namespace: str | None) -> list[Run]:
     """By name, oldest first."""
+    target.require_readable()
     root = target.store.root
     keys = {folder.key for folder in target.store.folders()} | {*names_with_history(root)}
     found: list[Run] = []
@@ -49,6 +50,7 @@ def _former(target: LocalTarget, key: Key, run: FormerRun) -> Run:
 
 def clean(target: LocalTarget, namespace: str | None, names: list[str], keep: int) -> list[FormerRun]:
     """Remove former runs but the last `keep` of each job; returns what was removed."""
+    target.require_readable()
     known = [key for key in names_with_history(target.store.root) if namespace in (None, key[0])]
     for name in names:
         if name not in {key[1] for key in known}:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 
-from paddlejob.api.program import Overrides, overridden
+from paddlejob.api.program import Overrides, overridden, python_file
 from paddlejob.client.given import Given
 from paddlejob.client.handle import Run
 from paddlejob.client.jobs import Job
@@ -18,6 +19,7 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
     from paddlejob.client.interpreters import find_interpreter
     from paddlejob.client.prepare import prepare
     from paddlejob.client.targets.local import LocalTarget
+    from paddlejob.client.targets.remembered import read_remembered
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
     from paddlejob.local.runner import start_spawned
@@ -32,11 +34,13 @@ def run(job: Job, *, namespace: str = "", cpu: bool = False, python: str = "", o
         overcommit=overcommit,
         environment=dict(os.environ),
     )
-    given = Given([job.name or "job"], lambda _: [*job.others, job.document])
+    program = python_file(job.program) if job.program else None
+    given = Given([job.name or "job"], lambda _: [*job.others, copy.deepcopy(job.document)], program)
+    if not namespace:
+        given = given.in_namespace(read_remembered().local_namespace)
     (prepared,) = prepare(given, options, store, this_machine(), namespace, cpu)
     held, notes = begin(store, [(prepared.document, prepared.options)])
-    for note in notes:
-        warnings.warn(note, stacklevel=2)
+    _warn([*prepared.notes, *prepared.warnings, *notes])
     runner = start_spawned(store, held)
     return Run(LocalTarget(store), prepared.job.namespace, prepared.job.name, runner)
 
@@ -45,7 +49,7 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     """Train on a cluster. With `code`, the directory is shipped with the job."""
     from paddlejob.client.settings import default_image
     from paddlejob.client.submit.code import ship
-    from paddlejob.client.submit.send import send
+    from paddlejob.client.submit.send import operator_warnings, send
     from paddlejob.client.submit.submission import read_submission
     from paddlejob.client.targets.target import cluster_target
 
@@ -60,7 +64,14 @@ def submit(job: Job, *, namespace: str = "", context: str = "") -> Run:
     target = cluster_target(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
     send(target, submission, shipment)
+    _warn([*submission.warnings, *operator_warnings(target, submission)])
     return Run(target, *submission.jobs[0])
+
+
+def _warn(messages: list[str]) -> None:
+    """What `pdj run` and `pdj submit` print as notes and warnings."""
+    for message in dict.fromkeys(messages):
+        warnings.warn(message, stacklevel=3)
 
 
 def _check(job: Job) -> None:

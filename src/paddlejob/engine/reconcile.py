@@ -12,6 +12,7 @@ from paddlejob.api.types import PaddleJob, Phase, Role, Status
 from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
 from paddlejob.engine.carry_out import carry_out
 from paddlejob.engine.fair_limiter import FairLimiter
+from paddlejob.engine.log_context import work_on
 from paddlejob.plan import Action, RecordEvent, Rejection, plan
 from paddlejob.plan.diagnosis.rejections import name_of
 from paddlejob.plan.times import earliest
@@ -73,6 +74,7 @@ class Reconciler:
 
     async def step(self, key: Key) -> float | None:
         """Observe, plan, report, carry out. Returns when to look again even if nothing happens."""
+        work_on(key)
         view = await self._backend.observe(key)
         if view is None:
             self._memories.pop(key, None)
@@ -81,6 +83,7 @@ class Reconciler:
         now = self._clock()
         memory = self._memory(key, view.job, now)
         decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
+        work_on(key, decided.status.attempt)
         self._note_starting(key, decided.status)
         try:
             later = await self._report(memory, view.job, decided.status, now)

@@ -42,12 +42,15 @@ class Access:
         credential: Credential | None = None,
         server_name: str | None = None,
         proxy: str | None = None,
+        context: str = "",
     ) -> None:
         self.server = server.rstrip("/")
         self.namespace = namespace
         self.tls = tls
         self.server_name = server_name
         self.proxy = proxy
+        self.context = context
+        """Of the kubeconfig, also if it was its current one; empty for a service account."""
         self._fetch = fetch
         self._credential = credential
         self._fetching = asyncio.Lock()

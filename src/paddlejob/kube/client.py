@@ -49,7 +49,8 @@ class Client:
 
     There is no client-side rate limit: the server's 429 and Retry-After are obeyed instead. While `may_write` returns
     False, every write raises NotLeader before it is sent; the client that elects the leader has no `may_write`.
-    `observe(verb, resource, code)` is called after every request; code 0 means no response.
+    `observe(verb, resource, code, seconds)` is called after every request, with the time until the server
+    responded; code 0 means no response.
     """
 
     def __init__(

@@ -54,6 +54,8 @@ class EventRecorder:
     """
 
     def __init__(self, client: Client, component: str) -> None:
+        self.dropped = 0
+        """How many events were not written: too many were pending, or the server rejected them."""
         self._client = client
         self._component = component
         self._pending: dict[EventKey, int] = {}
@@ -74,6 +76,7 @@ class EventRecorder:
         """Record an event about an object; `reason` is one word in CamelCase."""
         key = EventKey(resource, namespace, name, uid, event_type, reason, _truncated(message))
         if key not in self._pending and len(self._pending) >= MAX_PENDING:
+            self.dropped += 1
             log.warning("event %s about %s/%s dropped: too many events are pending", reason, namespace, name)
             return
         self._pending[key] = self._pending.get(key, 0) + 1
@@ -94,8 +97,10 @@ class EventRecorder:
             try:
                 await self._write(key, times)
             except KubeError as error:
+                self.dropped += times
                 log.warning("event %s about %s/%s is lost: %s", key.reason, key.namespace, key.name, error)
             except Exception:
+                self.dropped += times
                 log.exception("event %s about %s/%s is lost", key.reason, key.namespace, key.name)
 
     async def _write(self, key: EventKey, times: int) -> None:

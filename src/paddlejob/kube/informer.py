@@ -62,6 +62,8 @@ class Informer(Generic[T]):
         """Why the cache is not current; empty while it is."""
         self.failing_since: float | None = None
         """The time.monotonic() of the first of the errors that still persist."""
+        self.errors = 0
+        """How many lists and watches have failed."""
         self.last_contact = 0.0
         """The time.monotonic() of the last response from the server."""
         self._client = client
@@ -233,6 +235,7 @@ class Informer(Generic[T]):
         self.last_contact = time.monotonic()
 
     def _contact_lost(self, error: str) -> None:
+        self.errors += 1
         if not self.last_error:
             log.warning("%s: list or watch failed, retrying; its objects stay as last seen: %s", self.resource, error)
             self.failing_since = time.monotonic()

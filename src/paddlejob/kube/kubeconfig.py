@@ -33,7 +33,8 @@ def from_kubeconfig(paths: str, context: str | None = None) -> Access:
         )
 
     def fetch() -> Credential:
-        settings, credential = _Context(paths, context).load()
+        # By name: the current context may be another by now, and its token is not for this server.
+        settings, credential = _Context(paths, chosen.name).load()
         if tls and settings.cert_file:
             _replace_certificate(tls, settings.cert_file, settings.key_file)
         return credential
@@ -46,6 +47,7 @@ def from_kubeconfig(paths: str, context: str | None = None) -> Access:
         credential=credential,
         server_name=settings.tls_server_name,
         proxy=chosen.proxy(settings.host),
+        context=chosen.name,
     )
 
 
@@ -63,6 +65,7 @@ class _Context:
             name = context or _first_current_context(merger.config_files)
             if not name:
                 raise NoCredentials(f"{paths}: no current-context is set; choose one with --context")
+            self.name = name
             self._loader: Any = KubeConfigLoader(  # type: ignore[no-untyped-call]
                 merger.config, active_context=name, config_base_path=None
             )

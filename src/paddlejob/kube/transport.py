@@ -39,7 +39,7 @@ METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 """The server sends no more of an object than its metadata."""
 
 log = logging.getLogger(__name__)
-Observe = Callable[[str, Resource, int], None]
+Observe = Callable[[str, Resource, int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Transport:
         headers = {"Accept": request.accept} | ({"Authorization": header} if header else {})
         if request.body is not None:
             headers["Content-Type"] = request.content_type
-        code, begun = 0, time.time()
+        code, begun, started = 0, time.time(), time.monotonic()
         try:
             response = await self._session.request(
                 request.method,
@@ -185,7 +185,7 @@ class Transport:
             self._compare_clocks(begun, response)
         finally:
             if self._observe is not None:
-                self._observe(request.verb, request.resource, code)
+                self._observe(request.verb, request.resource, code, time.monotonic() - started)
         return response
 
     def _compare_clocks(self, begun: float, response: aiohttp.ClientResponse) -> None:

@@ -62,7 +62,8 @@ def job(obj: Object) -> PaddleJob | UnreadableJob:
     except ValidationError as error:
         metadata = obj["metadata"]
         found = UnreadableJob(metadata["namespace"], metadata["name"], metadata.get("uid", ""), _unreadable(error))
-        log.error("job %s/%s: %s", found.namespace, found.name, found.message)
+        about = {"namespace": found.namespace, "job": found.name}
+        log.error("job %s/%s: %s", found.namespace, found.name, found.message, extra=about)
         return found
 
 

@@ -17,6 +17,7 @@ from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS, attempt_of, is_paddlejob, job_of, owner_of
 from paddlejob.objects.stored_job import StoredJob
 from paddlejob.objects.transform import UnreadableJob
+from paddlejob.operator.domains import Domains
 from paddlejob.operator.informers import Informers
 from paddlejob.operator.nodes import Nodes
 from paddlejob.operator.workloads import Workloads
@@ -36,6 +37,7 @@ from paddlejob.plan import (
 )
 from paddlejob.plan.diagnosis.overdue import needs_node
 from paddlejob.plan.diagnosis.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
+from paddlejob.plan.ranks import nodes_to_look_up
 from paddlejob.plan.world import LogReading
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
@@ -61,6 +63,7 @@ class KubeBackend:
         self._client = client
         self._readings = readings
         self._nodes = Nodes(client)
+        self._domains = Domains(client)
         self._workloads = Workloads(client, informers)
         self._informers = informers
         self._recorder = recorder
@@ -96,6 +99,7 @@ class KubeBackend:
             logs=self._readings.get(uid),
             queueing=await self._workloads.observe(job),
             nodes=await self._nodes.states(pod.node for pod in pods if pod.node and needs_node(pod, now)),
+            domains=await self._domains.of_nodes(job, nodes_to_look_up(job, pods)),
         )
         return View(job, world)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from ssl import SSLContext
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 
 from paddlejob.errors import BadInput, NotPossible
 from paddlejob.kube.resource import Resource
+from paddlejob.operator.metrics.access import MetricsAccess
 
 CONTACT_TIMEOUT = 600.0
 FAILING_SECONDS = 30.0
@@ -42,10 +44,24 @@ class Health:
 
 
 @asynccontextmanager
-async def serving(health: Health, registry: CollectorRegistry, metrics: str, probes: str) -> AsyncIterator[None]:
-    """Serve metrics and probes inside the context; an address of "0" disables one."""
+async def serving(
+    health: Health,
+    registry: CollectorRegistry,
+    metrics: str,
+    probes: str,
+    *,
+    access: MetricsAccess | None = None,
+    tls: SSLContext | None = None,
+) -> AsyncIterator[None]:
+    """Serve metrics and probes inside the context; an address of "0" disables one.
+
+    `access` decides who may read the metrics, and `tls` encrypts them.
+    """
 
     async def show_metrics(request: web.Request) -> web.Response:
+        denial = await access.denial(request.headers.get("Authorization", "")) if access else None
+        if denial is not None:
+            return web.Response(status=denial.code, text=denial.message)
         return web.Response(body=generate_latest(registry), content_type="text/plain", charset="utf-8")
 
     async def healthz(request: web.Request) -> web.Response:
@@ -55,7 +71,7 @@ async def serving(health: Health, registry: CollectorRegistry, metrics: str, pro
         return _probe(health.not_ready())
 
     runners = [
-        await _serve(metrics, {"/metrics": show_metrics}),
+        await _serve(metrics, {"/metrics": show_metrics}, tls),
         await _serve(probes, {"/healthz": healthz, "/readyz": readyz}),
     ]
     try:
@@ -69,7 +85,9 @@ def _probe(failure: str) -> web.Response:
     return web.Response(status=503, text=failure) if failure else web.Response(text="ok")
 
 
-async def _serve(address: str, routes: dict[str, Callable[[web.Request], object]]) -> web.AppRunner:
+async def _serve(
+    address: str, routes: dict[str, Callable[[web.Request], object]], tls: SSLContext | None = None
+) -> web.AppRunner:
     app = web.Application()
     app.add_routes([web.get(path, handler) for path, handler in routes.items()])  # type: ignore[arg-type]
     runner = web.AppRunner(app, access_log=None)
@@ -77,11 +95,17 @@ async def _serve(address: str, routes: dict[str, Callable[[web.Request], object]
     if address != "0":
         host, port = _host_and_port(address)
         try:
-            await web.TCPSite(runner, host or None, port).start()
+            await web.TCPSite(runner, host or None, port, ssl_context=tls).start()
         except OSError as error:
             await runner.cleanup()
             raise NotPossible(f"cannot listen on {address}: {error.strerror}; choose another address") from error
     return runner
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only processes of this machine, or of this pod, reach the address."""
+    host = "" if address == "0" else _host_and_port(address)[0]
+    return address == "0" or host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from paddlejob import contract
@@ -78,6 +78,9 @@ class Informers:
         )
         informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups, self.workloads)
         self._by_name: dict[str, Informer[Any]] = {str(one.resource): one for one in informers}
+
+    def __iter__(self) -> Iterator[Informer[Any]]:
+        return iter(self._by_name.values())
 
     @property
     def last_contact(self) -> float:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from paddlejob.api.template import training_container
 from paddlejob.api.types import PaddleJob, Phase, ProgressSpec, Role
 from paddlejob.engine.backend import Key
+from paddlejob.engine.log_context import work_on
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.errors import Forbidden, KubeError
 from paddlejob.kube.client import Client
@@ -105,6 +106,7 @@ class LogReader:
         if not self._enabled:
             self._warn(job, DISABLED)
             return
+        work_on(key, job.status.attempt)
         if not self._is_followed(key, job):
             self._forget(key)
             self._logs[key] = JobLog(job, self._source)

@@ -8,8 +8,8 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,19 +17,23 @@ from paddlejob import contract
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
-from paddlejob.errors import KubeError, NotLeader
+from paddlejob.errors import BadInput, KubeError, NotLeader
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder
 from paddlejob.kube.leader_election import LeaderElector
 from paddlejob.operator.backend import KubeBackend
-from paddlejob.operator.health import Health, serving
+from paddlejob.operator.health import Health, is_loopback, serving
 from paddlejob.operator.informers import Informers
 from paddlejob.operator.log_reader import LogReader
 from paddlejob.operator.manifests import LEASE_NAME
 from paddlejob.operator.metrics import Metrics
+from paddlejob.operator.metrics.access import MetricsAccess
+from paddlejob.operator.metrics.certificate import Certificate
 
 MAX_CONCURRENT_RECONCILES = 16
+REVIEW_TIMEOUT = 5.0
+"""Seconds to check a token; Prometheus gives a scrape ten."""
 IDENTITY = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
 """Who holds the lease may take it up at once: this process, or in a pod the process of its restarted container.
 
@@ -47,6 +51,9 @@ class Options:
     probes: str = ":8081"
     lease_seconds: float = 15.0
     read_logs: bool = True
+    job_metrics: bool = False
+    metrics_auth: bool = False
+    metrics_certificate: str = ""
 
 
 async def run(access: Access, options: Options) -> None:
@@ -55,8 +62,8 @@ async def run(access: Access, options: Options) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    metrics, health = Metrics(), Health()
-    async with serving(health, metrics.registry, options.metrics, options.probes):
+    metrics, health = Metrics(options.job_metrics), Health()
+    async with _serving(access, options, metrics, health):
         working = asyncio.create_task(_lead_repeatedly(access, options, metrics, health))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -66,6 +73,29 @@ async def run(access: Access, options: Options) -> None:
             working.cancel()
         with suppress(asyncio.CancelledError):
             await working
+
+
+@asynccontextmanager
+async def _serving(access: Access, options: Options, metrics: Metrics, health: Health) -> AsyncIterator[None]:
+    """Serve metrics and probes; also on standby, so the check of tokens has a client of its own."""
+    if options.metrics_auth and not options.metrics_certificate and not is_loopback(options.metrics):
+        raise BadInput(
+            "--metrics-auth: tokens would be sent without encryption; set --metrics-certificate to a directory with "
+            "tls.crt and tls.key, or serve metrics on 127.0.0.1"
+        )
+    async with AsyncExitStack() as stack:
+        admission, tls = None, None
+        if options.metrics_auth:
+            client = Client(access, observe=metrics.observe_request, timeout=REVIEW_TIMEOUT)
+            admission = MetricsAccess(await stack.enter_async_context(client))
+        if options.metrics_certificate:
+            certificate = Certificate(options.metrics_certificate)
+            tls = certificate.tls
+            renewing = asyncio.create_task(certificate.run())
+            stack.callback(renewing.cancel)
+        endpoints = serving(health, metrics.registry, options.metrics, options.probes, access=admission, tls=tls)
+        await stack.enter_async_context(endpoints)
+        yield
 
 
 async def _lead_repeatedly(access: Access, options: Options, metrics: Metrics, health: Health) -> None:
@@ -78,12 +108,14 @@ async def _lead_repeatedly(access: Access, options: Options, metrics: Metrics, h
 async def _lead(access: Access, options: Options, metrics: Metrics, health: Health) -> None:
     async with AsyncExitStack() as stack:
         elector = None
+        metrics.set_leader(lambda: False)
         if options.leader_elect:
             elector = await _elector(access, options, stack)
             health.last_contact = partial(getattr, elector, "last_contact")
             await stack.enter_async_context(elector)
         may_write = elector.is_leader if elector else lambda: True
-        client = await stack.enter_async_context(Client(access, may_write=may_write, observe=metrics.count_request))
+        client = await stack.enter_async_context(Client(access, may_write=may_write, observe=metrics.observe_request))
+        metrics.set_leader(may_write)
         health.standby = False
         await _reconcile_jobs(client, options, metrics, health, elector)
 
@@ -113,7 +145,6 @@ async def _reconcile_jobs(
     backend = KubeBackend(client, informers, recorder, logs.readings)
     reconciler = Reconciler(backend, clock=client.server_time, crowded=lambda: queue.crowded)
     informers.enqueue_changes(queue.add)
-    metrics.collect_from(informers, queue)
     health.last_contact = lambda: informers.last_contact
     health.failing = lambda: informers.failing
 
@@ -122,18 +153,19 @@ async def _reconcile_jobs(
         if wake_at is not None:
             queue.add_after(key, wake_at - client.server_time())
 
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(informers.run()), tasks.create_task(recorder.run())]
-        await informers.wait_for_sync()
-        health.synced = True
-        log.info("watching %s; %d jobs", options.namespace or "all namespaces", len(informers.jobs))
-        running.append(tasks.create_task(queue.run(reconcile, MAX_CONCURRENT_RECONCILES)))
-        running.append(tasks.create_task(logs.run()))
-        if elector is not None:
-            await elector.lost()
-            log.error("the lease is lost; standing by")
-            for task in running:
-                task.cancel()
+    with metrics.collecting(informers, queue, recorder, client.server_time):
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(informers.run()), tasks.create_task(recorder.run())]
+            await informers.wait_for_sync()
+            health.synced = True
+            log.info("watching %s; %d jobs", options.namespace or "all namespaces", len(informers.jobs))
+            running.append(tasks.create_task(queue.run(reconcile, MAX_CONCURRENT_RECONCILES)))
+            running.append(tasks.create_task(logs.run()))
+            if elector is not None:
+                await elector.lost()
+                log.error("the lease is lost; standing by")
+                for task in running:
+                    task.cancel()
 
 
 def _on_failure(metrics: Metrics) -> Callable[[Key, Exception], None]:

@@ -33,7 +33,7 @@ class State:
 def conditions(s: Snapshot) -> tuple[Condition, ...]:
     """The conditions of the status so far. A job that had ended before keeps those that it has."""
     if s.job.status.finished:
-        return s.job.status.conditions
+        return tuple(_of_this_generation(s, one) for one in s.job.status.conditions)
     states = [*_of_phases(s.status), *_of_start(s)]
     return tuple(_condition(s, state) for state in states)
 
@@ -49,6 +49,13 @@ def _condition(s: Snapshot, state: State) -> Condition:
         message=state.message,
         lastTransitionTime=since,
     )
+
+
+def _of_this_generation(s: Snapshot, condition: Condition) -> Condition:
+    """`kubectl wait` ignores a condition of an earlier generation, but how a job ended outlasts every change of it."""
+    if not condition.observedGeneration:
+        return condition
+    return condition.model_copy(update={"observedGeneration": s.job.metadata.generation})
 
 
 def _of_phases(status: Status) -> Iterator[State]:

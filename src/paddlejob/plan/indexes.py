@@ -9,12 +9,26 @@ from itertools import groupby
 def format(indexes: Iterable[int]) -> str:
     ordered = enumerate(sorted(set(indexes)))
     runs = [[index for _, index in run] for _, run in groupby(ordered, key=lambda pair: pair[1] - pair[0])]
+    return _joined(runs)
+
+
+def format_order(indexes: Iterable[int]) -> str:
+    """Indexes in an order that matters, "0-1,4-5,2-3"."""
+    runs = groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0])
+    return _joined([[index for _, index in run] for _, run in runs])
+
+
+def _joined(runs: list[list[int]]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def parse(text: str) -> frozenset[int]:
-    found: set[int] = set()
+    return frozenset(parse_order(text))
+
+
+def parse_order(text: str) -> list[int]:
+    found: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
+        found.extend(range(int(first), int(last or first) + 1))
+    return found

@@ -43,6 +43,7 @@ def _counted(s: Snapshot, role: Role) -> RoleStatus:
         ready=f"{running}/{wanted}",
         finished=indexes.format(finished),
         members=s.status.role(role).members,
+        ranks=s.status.role(role).ranks,
     )
 
 

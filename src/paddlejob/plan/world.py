@@ -170,6 +170,8 @@ class World:
     logs: LogReading | None = None
     nodes: Mapping[str, NodeState] = field(default_factory=dict)
     """The state of nodes, as far as it is known. Only those of pods that should be gone are looked at."""
+    domains: Mapping[str, str] = field(default_factory=dict)
+    """The domains of nodes in the job's topology, as far as they are known. Only those that decide are looked at."""
     one_machine: bool = False
     """Whether there is only one node, which cannot be avoided."""
     queueing: Queueing | None = None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import sys
+from collections.abc import Sequence
 
-from paddlejob.client.targets.target import JobView
 from paddlejob.errors import BadInput, NotPossible
 
 TIMEOUT = 150.0
@@ -15,7 +14,7 @@ PDJ = [sys.executable, "-m", "paddlejob"]
 VERBS = ("suspend", "resume", "scale", "rerun", "delete")
 
 
-def arguments(view: JobView, action: str, workers: int | None) -> list[str]:
+def arguments(action: str, name: str, flags: Sequence[str], workers: int | None) -> list[str]:
     """The command line of an action, without `pdj`; raises BadInput if the action is unknown."""
     if action not in VERBS:
         raise BadInput(f"{action}: is not an action; use one of {', '.join(VERBS)}")
@@ -23,14 +22,14 @@ def arguments(view: JobView, action: str, workers: int | None) -> list[str]:
         raise BadInput("scale needs a number of workers, and no other action takes one")
     number = [] if workers is None else [str(workers)]
     wait = ["--no-wait"] if action == "delete" else []
-    return [action, *shlex.split(view.flags), *wait, "--", view.job.name, *number]
+    return [action, *flags, *wait, "--", name, *number]
 
 
-async def execute(view: JobView, action: str, workers: int | None) -> str:
+async def execute(action: str, command: Sequence[str]) -> str:
     """Run the command in a process of its own, because the engine that it may start must not be our child."""
     process = await asyncio.create_subprocess_exec(
         *PDJ,
-        *arguments(view, action, workers),
+        *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

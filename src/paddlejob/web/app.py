@@ -11,7 +11,7 @@ from aiohttp import web
 
 from paddlejob.errors import BadInput, PaddleJobError
 from paddlejob.web.access import AccessControl, add_headers, refuse
-from paddlejob.web.actions import execute
+from paddlejob.web.actions import arguments, execute
 from paddlejob.web.feed import HEARTBEAT, PAUSE, Feed
 from paddlejob.web.http import errors, log_query, number, read_body, reply
 from paddlejob.web.sources.source import Source
@@ -136,8 +136,9 @@ class WebApp:
             return refuse(403, "The server runs with --read-only.")
         source, namespace, name = self._job(request)
         body = await read_body(request)
-        message = await execute(await source.view(namespace, name), request.match_info["action"], body.get("workers"))
-        return reply(request, {"message": message})
+        view, action = await source.view(namespace, name), request.match_info["action"]
+        command = arguments(action, view.job.name, source.flags(view.job.namespace), body.get("workers"))
+        return reply(request, {"message": await execute(action, command)})
 
     def _job(self, request: web.Request) -> tuple[Source, str, str]:
         source = self.feed.sources.get(request.match_info["target"])

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from paddlejob.web.sources.source import Description, Source
@@ -72,10 +71,8 @@ class Feed:
             if time.monotonic() - self._refreshed < PAUSE / 2:
                 return
             for source in self.sources.values():
-                with suppress(OSError):
-                    self._merge(
-                        source.name, {(source.name, *key): row for key, row in (await source.refresh()).items()}
-                    )
+                rows = await source.refresh()
+                self._merge(source.name, {(source.name, *key): row for key, row in rows.items()})
             described = [source.describe() for source in self.sources.values()]
             if described != self._targets[1]:
                 self.revision += 1

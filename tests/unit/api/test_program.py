@@ -88,6 +88,14 @@ def test_options_change_a_job_of_a_file_and_leave_the_rest():
     assert container(given)["image"] == IMAGE, "the job that was given is not touched"
 
 
+def test_the_queue_of_a_job_that_only_names_a_topology_is_kueues():
+    made, policy = job_of_program(python_file("train.py"), Overrides(image=IMAGE)), {"topology": {"required": "zone"}}
+    made["spec"]["schedulingPolicy"] = policy
+    changed = overridden(made, Overrides(queue="q"))
+    assert changed["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "q"}
+    assert changed["spec"]["schedulingPolicy"] == policy
+
+
 @pytest.mark.parametrize("given", [{"schedulingPolicy": {"minAvailable": 2}}, {"schedulerName": "volcano"}])
 def test_a_job_that_asks_for_volcano_waits_in_a_queue_of_volcano(given: dict[str, Any]):
     made = job_of_program(python_file("train.py"), Overrides(image=IMAGE))
@@ -104,4 +112,15 @@ def test_no_gpus_removes_those_of_the_file_and_a_mounted_claim_is_not_mounted_tw
     given = job_of_program(python_file("train.py"), Overrides(gpus=2, image=IMAGE, claims={"data": "/a"}))
     changed = overridden(given, Overrides(gpus=0, claims={"data": "/b"}))
     assert container(changed)["resources"] == {"limits": {}}
-    assert container(changed)["volumeMounts"] == [{"name": "data", "mountPath": "/a"}]
+    assert container(changed)["volumeMounts"] == [{"name": "data", "mountPath": "/b"}], "where the option says"
+    same = overridden(given, Overrides(claims={"data": ""}))
+    assert container(same)["volumeMounts"] == [{"name": "data", "mountPath": "/a"}], "the option names no path"
+
+
+def test_a_claim_that_the_training_container_does_not_mount_is_mounted():
+    given = job_of_program(python_file("train.py"), Overrides(image=IMAGE))
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    given["spec"]["worker"]["template"]["spec"]["volumes"] = [volume]
+    changed = overridden(given, Overrides(claims={"data": ""}))
+    assert changed["spec"]["worker"]["template"]["spec"]["volumes"] == [volume]
+    assert container(changed)["volumeMounts"] == [{"name": "v", "mountPath": "/mnt/data"}]

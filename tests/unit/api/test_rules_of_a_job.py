@@ -10,6 +10,10 @@ from tests.support.builders import document
 EXITS = {"operator": "In", "values": [42]}
 
 
+def topology(**given: str) -> dict:
+    return {"schedulingPolicy": {"topology": given}}
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -20,6 +24,9 @@ EXITS = {"operator": "In", "values": [42]}
         {"worker_": {"limits": 5}},
         {"ps": 1, "schedulingPolicy": {"minAvailable": 3}},
         {"schedulingPolicy": {"queue": "default"}},
+        {"schedulingPolicy": {"topology": {"required": "topology.kubernetes.io/zone"}}},
+        {"schedulingPolicy": {"topology": {"preferred": "rack"}, "minAvailable": 2}},
+        {"schedulingPolicy": {"topology": {"preferred": "a.b/" + "x" * 63}}},
         {"cleanPodPolicy": "Never", "cleanPolicy": "Never"},
         {"cleanPolicy": "Never"},
         {"intranet": "Service"},
@@ -86,6 +93,15 @@ def test_a_value_at_its_bound_is_valid(options: dict):
         ({"ttlSecondsAfterFinished": -1}, "spec.ttlSecondsAfterFinished", "-1 is less than 0"),
         ({"elastic": -1}, "spec.elastic", "-1 is less than 0"),
         ({"schedulingPolicy": {"minAvailable": 0}}, "spec.schedulingPolicy.minAvailable", "0 is less than 1"),
+        (topology(), "spec.schedulingPolicy.topology", "needs either preferred or required"),
+        (topology(preferred="a", required="b"), "spec.schedulingPolicy.topology", "needs either preferred or required"),
+        (topology(required=""), "spec.schedulingPolicy.topology.required", "'' is not the key of a node label"),
+        (topology(preferred="a b"), "spec.schedulingPolicy.topology.preferred", "'a b' is not the key of a node label"),
+        (topology(required="a/b/c"), "spec.schedulingPolicy.topology.required", "'a/b/c' is not the key"),
+        (topology(required="A.b/c"), "spec.schedulingPolicy.topology.required", "'A.b/c' is not the key"),
+        (topology(required="a..b/c"), "spec.schedulingPolicy.topology.required", "'a..b/c' is not the key"),
+        (topology(required="x" * 64), "spec.schedulingPolicy.topology.required", "'xxx"),
+        (topology(required="x" * 318), "spec.schedulingPolicy.topology.required", "has 318 characters; use at most"),
         ({"worker_": {"replicas": 0}}, "spec.worker.replicas", "0 is less than 1"),
         ({"worker_": {"limits": 0}}, "spec.worker.limits", "0 is less than 1"),
         ({"worker_": {"requests": 0}}, "spec.worker.requests", "0 is less than 1"),

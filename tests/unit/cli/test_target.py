@@ -58,6 +58,16 @@ def test_a_remembered_namespace_of_this_machine_does_not_apply_to_a_cluster():
     assert choose_target(cluster=True).default_namespace == "own"
 
 
+def test_commands_that_a_message_names_reach_this_machine_also_if_a_cluster_is_remembered():
+    assert (LocalTarget().flags("default"), LocalTarget().flags("team")) == ("", " -n team")
+    remember(Remembered(namespace="team"))
+    assert (LocalTarget().flags("default"), LocalTarget().flags("team")) == (" -n default", "")
+    assert LocalTarget().start_command("default") == "pdj run FILE -n default"
+    remember(Remembered(cluster=True, namespace="team"))
+    assert (LocalTarget().flags("default"), LocalTarget().flags("team")) == (" --local", " --local -n team")
+    assert LocalTarget().start_command() == "pdj run FILE", "it always runs on this machine"
+
+
 def test_this_machine_and_a_context_exclude_each_other():
     with pytest.raises(BadInput, match="--local and --context exclude each other"):
         choose_target(cluster=False, context="first")

@@ -78,6 +78,25 @@ def test_a_program_that_does_not_exist_is_an_error():
         pj.collective("absent.py")
 
 
+def test_arguments_that_are_no_list_and_volumes_that_do_not_exist_are_errors(folder: Path):
+    with pytest.raises(pj.PaddleJobError, match=r"arguments: '--epochs 3' is not a list; write \['--epochs', '3'\]"):
+        pj.collective("train.py", "--epochs 3")
+    with pytest.raises(pj.PaddleJobError, match=r"volumes\['data'\]: nowhere is not a directory"):
+        pj.collective("train.py", volumes={"data": "nowhere"})
+    with pytest.raises(pj.PaddleJobError, match="image two words: is not the name of an image"):
+        pj.parameter_server("train.py", image="two words")
+
+
+def test_paths_may_be_of_pathlib(folder: Path):
+    (folder / "data").mkdir()
+    job = pj.collective(folder / "train.py", code=folder, volumes={"data": Path("data")})
+    assert (job.program, job.code, job.volumes) == (
+        str(folder / "train.py"), str(folder), {"data": str(folder / "data")},
+    )  # fmt: skip
+    (folder / "job.yaml").write_text(job.to_yaml())
+    assert pj.load(folder / "job.yaml").name == "train"
+
+
 def test_a_file_holds_one_job_and_the_objects_beside_it(folder: Path):
     rates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rates}\n---\n"
     one = pj.collective("train.py", name="one").to_yaml()
@@ -176,6 +195,43 @@ def test_logs_and_metrics_are_read_from_the_log_of_the_first_worker():
         return [line async for line in run.logs_async(tail=2)]
 
     assert asyncio.run(lines()) == ["step=2/3 loss=0.5 lr=0.25", "step=3/3"]
+
+
+def test_a_coroutine_may_stop_following_a_job_that_prints_nothing():
+    made = stored("Running", finished=False)
+    log = made.log(1, "mnist-worker-0")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("started\n")
+    lock = made.runner_lock()
+    assert lock.acquire()
+    given_up = threading.Timer(30, lock.release)
+    given_up.start()
+    seen = []
+
+    async def follow() -> None:
+        async with asyncio.timeout(1):
+            async for line in pj.attach("mnist").logs_async(follow=True):
+                seen.append(line)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(follow())
+    assert (seen, given_up.is_alive()) == (["started"], True), "it ended before the job did"
+    given_up.cancel()
+    lock.release()
+
+
+def test_an_error_reaches_a_coroutine_that_follows_a_job():
+    async def follow() -> list[str]:
+        return [line async for line in with_log("text\n").logs_async(run=7)]
+
+    with pytest.raises(pj.PaddleJobError, match="run 7 of job mnist is not kept"):
+        asyncio.run(follow())
+
+
+def test_where_a_log_tells_only_epochs_a_metric_has_its_epoch():
+    assert with_log("epoch 1/2 loss: 1.0\nepoch 2/2 loss: 0.5\n").metrics() == [(1, 1.0), (2, 0.5)]
+    mixed = with_log("step=10 loss=1.0\nepoch 1/2 loss: 0.7\nstep=20 loss=0.5\n")
+    assert mixed.metrics() == [(10, 1.0), (20, 0.5)]
 
 
 def test_a_notebook_shows_the_state_the_replicas_and_the_loss():

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from paddlejob.cli.main import VERBS, load_verb
-from tests.support.doc_commands import Command, commands, inline_commands
+from tools.docs.commands import Command, commands, inline_commands
 from tools.docs.pages import DOCS, ENGLISH_ONLY, ROOT
 
 PAGES = [

@@ -70,6 +70,14 @@ def test_a_command_that_differs_between_the_languages_is_noticed_but_not_its_com
     assert any("differs from docs/howto/llm.md" in problem for problem in found())
 
 
+def test_a_command_that_differs_between_the_readmes_is_noticed(copy: Path):
+    readme = copy.parent / "README.zh-CN.md"
+    text = readme.read_text()
+    readme.unlink()
+    readme.write_text(text.replace("pdj validate job.yaml", "pdj validate other.yaml"))
+    assert any("README.zh-CN.md" in problem and "differs from README.md" in problem for problem in found())
+
+
 def test_a_block_that_does_not_say_how_it_is_tested_is_noticed(copy: Path):
     for name in ("why.md", "why.zh.md"):
         append(copy / name, "```bash\npdj list\n```")
@@ -82,10 +90,24 @@ def test_commands_in_a_block_without_a_language_are_noticed(copy: Path):
     assert any("mark this block as bash or console" in problem for problem in found())
 
 
-def test_a_test_that_does_not_exist_is_noticed(copy: Path):
+HERE = "tests/unit/docs/test_documentation.py"
+METRICS = "tests/local/test_metrics.py::test_the_series_covers_all_attempts"
+
+
+@pytest.mark.parametrize(
+    ("tests", "problem"),
+    [
+        ("tests/gone.py::test_a", "tests/gone.py does not exist"),
+        (HERE, f"{HERE} has no test ''; name the test that runs this block, as PATH::TEST"),
+        (f"{HERE}::test_gone", f"{HERE} has no test 'test_gone'"),
+        (METRICS, "no named test uses --history"),
+        (METRICS, "no named test uses list"),
+    ],
+)
+def test_a_test_that_does_not_exist_or_does_not_run_the_command_is_noticed(copy: Path, tests: str, problem: str):
     for name in ("why.md", "why.zh.md"):
-        append(copy / name, "<!-- tested by: tests/gone.py -->\n```bash\npdj list\n```")
-    assert any("tests/gone.py does not exist" in problem for problem in found())
+        append(copy / name, f"<!-- tested by: {tests} -->\n```bash\npdj list --history\n```")
+    assert any(problem in one for one in found()), found()
 
 
 def test_a_changed_english_page_makes_its_twin_stale_but_a_comment_does_not(copy: Path):

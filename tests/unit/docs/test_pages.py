@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import copy_files
 from tools.docs.markdown import Block, parse
 from tools.docs.pages import DOCS, ROOT, english_pages
 
@@ -39,7 +40,7 @@ def test_the_commands_of_a_page_that_train_work(page: str, tmp_path: Path):
 
 def test_a_command_that_fails_is_noticed(tmp_path: Path):
     with pytest.raises(AssertionError, match="no-such-file"):
-        run([Block(1, "bash", "pdj validate no-such-file.yaml")], "page.md", tmp_path)
+        run([Block(1, "bash", "pdj validate no-such-file.yaml")], "index.md", tmp_path)
 
 
 def test_another_output_is_noticed_and_dots_stand_for_any_lines():
@@ -56,6 +57,7 @@ def run(story: list[Block], page: str, folder: Path) -> None:
         (checkout / path.name).symlink_to(path)
     for file in [*FILES.iterdir(), ROOT / "deploy/examples/batch-job/paddle-cluster-job.yaml"]:
         shutil.copy(file, checkout)
+    copy_files(DOCS / page, checkout)
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "HOME": str(home), "PATH": programs, "NO_COLOR": "1"}
     for block in story:

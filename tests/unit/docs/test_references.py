@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tools.cli_reference import page
 from tools.docs.chinese import texts
+from tools.monitoring import reference as metrics
 from tools.reference import tables
 
 
@@ -17,6 +18,7 @@ def shown() -> set[str]:
 
     tables("", collect)
     page(collect)
+    metrics.page(collect)
     return found - {""}
 
 

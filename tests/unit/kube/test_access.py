@@ -126,6 +126,22 @@ async def test_a_token_file_is_read_again_as_it_changes(
     assert await access.authorization() == "Bearer new"
 
 
+async def test_after_the_current_context_has_changed_the_token_is_still_that_of_the_server(
+    write_config: WriteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddlejob.kube.kubeconfig.REREAD_SECONDS", 0.0)
+    for name in ("first", "second"):
+        (tmp_path / f"token-of-{name}").write_text(name)
+    files = [write_config(name, user={"tokenFile": f"token-of-{name}"}) for name in ("first", "second")]
+    paths = os.pathsep.join(files)
+    access = from_kubeconfig(paths)
+    assert (access.context, await access.authorization()) == ("first", "Bearer first")
+    file = tmp_path / "first"
+    file.write_text(file.read_text().replace("current-context: first", "current-context: second"))
+    assert from_kubeconfig(paths).context == "second"
+    assert await access.authorization() == "Bearer first"
+
+
 async def test_a_plugin_runs_once_and_again_when_its_token_expires(write_config: WriteConfig, tmp_path: Path) -> None:
     soon = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     lasting = COUNTING_PLUGIN % ("t", f'status["expirationTimestamp"] = "{soon}"')

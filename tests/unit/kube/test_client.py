@@ -110,7 +110,7 @@ async def test_a_create_whose_connection_breaks_is_not_retried_because_it_may_ha
 async def test_a_create_that_was_never_sent_is_retried_and_then_names_the_unreachable_server() -> None:
     codes: list[int] = []
     access = Access("http://127.0.0.1:1")
-    async with Client(access, observe=lambda verb, resource, code: codes.append(code)) as client:
+    async with Client(access, observe=lambda verb, resource, code, seconds: codes.append(code)) as client:
         with pytest.raises(Unreachable, match=r"http://127\.0\.0\.1:1 up and reachable"):
             await client.create(PODS, POD)
     assert codes == [0] * transport.ATTEMPTS
@@ -212,16 +212,23 @@ async def test_an_expired_token_is_renewed_before_it_is_used(serve: Serve) -> No
 
 async def test_every_request_is_observed(serve: Serve) -> None:
     seen: list[tuple[str, Resource, int]] = []
+    took: list[float] = []
 
     async def handler(request: web.Request) -> web.Response:
+        await asyncio.sleep(0.05)
         return web.json_response(POD) if request.method == "GET" else status(403, "Forbidden")
 
+    def observe(verb: str, what: Resource, code: int, seconds: float) -> None:
+        seen.append((verb, what, code))
+        took.append(seconds)
+
     access = await serve(handler)
-    async with Client(access, observe=lambda verb, what, code: seen.append((verb, what, code))) as client:
+    async with Client(access, observe=observe) as client:
         await client.get(PODS, "a", "ml")
         with pytest.raises(ApiError):
             await client.delete(CONFIGMAPS, "a", "ml")
     assert seen == [("get", PODS, 200), ("delete", CONFIGMAPS, 403)]
+    assert min(took) >= 0.04, "until the server responded"
 
 
 async def test_a_response_that_is_not_json_hints_at_a_proxy(serve: Serve) -> None:

@@ -63,6 +63,12 @@ def test_the_tail_of_a_long_log(folder: JobFolder, tail: int):
     assert read(folder, role="ps", tail=tail) == "".join(lines[len(lines) - min(tail, 3000) :])
 
 
+@pytest.mark.parametrize(("tail", "shown"), [(0, ""), (1, "c"), (2, "b\nc"), (3, "a\nb\nc"), (9, "a\nb\nc")])
+def test_a_last_line_without_a_newline_counts_as_a_line_of_the_tail(folder: JobFolder, tail: int, shown: str):
+    folder.log(2, "a-b-ps-0").write_text("a\nb\nc")
+    assert read(folder, role="ps", index=0, tail=tail) == shown
+
+
 def test_the_tail_of_a_log_begins_with_a_whole_line(tmp_path: Path):
     log = tmp_path / "log"
     log.write_text("".join(f"line {number}\n" for number in range(1000)))

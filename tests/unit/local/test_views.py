@@ -142,3 +142,10 @@ def test_the_page_of_a_job_says_which_failures_count_and_which_nodes_are_avoided
     )
     assert "restarts 12 (1 of 3 since step 4000)" in page
     assert "Avoids node-7, node-9" in page
+
+
+def test_the_page_of_a_job_with_a_topology_shows_the_ranks_and_the_domains_that_are_avoided():
+    assert "ranks" not in job_page(view("Running"))
+    page = job_page(view("Running", worker={"ranks": "0,2,1"}, avoidedDomains=["east", "west"]))
+    assert "Workers in the order of their ranks: 0,2,1" in page
+    assert "Avoids east, west, where not all pods fitted." in page

@@ -419,7 +419,6 @@ async def test_a_load_balancer_that_finds_no_pods_restarts_no_job(serve: Serve) 
     """It has no backend for a moment and answers every list and watch of pods with 404."""
     async with staged(serve, stored_job(workers=1)) as stage:
         metrics, now = Metrics(), time.time()
-        metrics.collect_from(stage.informers, KeyedQueue())
         loop = Reconciler(stage.backend, clock=lambda: now)
         await loop.step(KEY)
         running = {"phase": "Running", "podIP": "10.0.0.1"}
@@ -438,7 +437,10 @@ async def test_a_load_balancer_that_finds_no_pods_restarts_no_job(serve: Serve) 
             now += 60
         assert not [one for one in stage.api.asked[before:] if one.method == "DELETE"]
         assert ((await stage.job()).status.phase, (await stage.job()).status.attempt) == (Phase.RUNNING, 1)
-        assert b'paddlejob_informer_failing_seconds{resource="pods"}' in generate_latest(metrics.registry)
+        with metrics.collecting(stage.informers, KeyedQueue(), stage.recorder):
+            exposed = generate_latest(metrics.registry)
+        assert b'paddlejob_informer_failing_seconds{resource="pods"}' in exposed
+        assert b'paddlejob_informer_errors_total{resource="pods"}' in exposed
 
 
 def node(status: str, *taints: str) -> tuple[str, Object]:

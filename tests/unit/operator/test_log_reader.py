@@ -306,9 +306,9 @@ async def test_goodput_is_a_gauge_of_each_job_that_trains(serve: Serve):
     for number, phase in ((0, "Running"), (2, "Completed")):
         status = RUNNING | {"phase": phase, "progress": progress, "goodput": 80}
         objects[number][1]["status"] = status | ({"completionTime": since} if phase == "Completed" else {})
-    metrics = Metrics()
+    metrics = Metrics(per_job=True)
     async with staged(serve, *objects) as stage:
-        metrics.collect_from(stage.informers, KeyedQueue())
-        lines = generate_latest(metrics.registry).decode().splitlines()
+        with metrics.collecting(stage.informers, KeyedQueue(), stage.recorder):
+            lines = generate_latest(metrics.registry).decode().splitlines()
     (line,) = [line for line in lines if line.startswith("paddlejob_goodput_ratio{")]
     assert line.startswith('paddlejob_goodput_ratio{job="mnist",namespace="default"} 0.7')

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import aiohttp
@@ -23,6 +25,7 @@ from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS
 from paddlejob.operator import main
 from paddlejob.operator.health import Health, serving
 from paddlejob.operator.informers import Informers
+from paddlejob.operator.logs import set_up_logs
 from paddlejob.operator.main import IDENTITY, Options
 from paddlejob.operator.manifests import LEASE_NAME
 from paddlejob.operator.metrics import Metrics
@@ -62,9 +65,10 @@ class Operator:
         return float(lines[0][2]) if lines else None
 
     async def jobs(self) -> list[str]:
-        """How many jobs are counted, by phase."""
+        """How many jobs are counted in each phase that has any."""
         _, text = await self.get(self.options.metrics, "/metrics")
-        return [line.rpartition(" ")[2] for line in text.splitlines() if line.startswith("paddlejob_jobs{")]
+        counts = [line.rpartition(" ")[2] for line in text.splitlines() if line.startswith("paddlejob_jobs{")]
+        return [count for count in counts if count != "0.0"]
 
 
 @contextlib.asynccontextmanager
@@ -82,6 +86,15 @@ async def operating(serve: Serve, *objects: tuple[str, Object], **more: Any) -> 
             await task
 
 
+@pytest.fixture
+def handlers_of_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110
@@ -95,6 +108,7 @@ async def test_a_job_gets_its_pods_and_the_endpoints_tell_how_the_operator_is(se
         assert await operator.get(operator.options.probes, "/readyz") == (200, "ok")
         assert await operator.jobs() == ["1.0"]
         assert await operator.metric("paddlejob_reconcile_errors_total") == 0
+        assert await operator.metric("paddlejob_leader") == 1
         assert (await operator.metric("paddlejob_reconcile_seconds_count") or 0) > 0
         assert (await operator.metric("paddlejob_queue_wait_seconds_count") or 0) > 0
         assert await operator.metric("paddlejob_queue_depth") in (0, 1)
@@ -125,6 +139,8 @@ async def test_on_standby_nothing_is_reconciled_and_the_operator_is_ready(serve:
     async with operating(serve, stored_job(), lease("another"), leader_elect=True, lease_seconds=1.5) as operator:
         await asyncio.sleep(0.5)
         assert not operator.api.written("POST")
+        assert await operator.metric("paddlejob_leader") == 0
+        assert await operator.jobs() == []
         assert await operator.get(operator.options.probes, "/readyz") == (200, "ok")
         operator.api.put(*lease(""))
         await until(lambda: operator.api.written("POST", "default/pods"))
@@ -152,6 +168,25 @@ async def test_a_failed_reconciliation_is_counted_logged_and_tried_again(
         assert (await operator.metric("paddlejob_reconcile_errors_total") or 0) > 0
         del operator.api.answers["PUT", "default/paddlejobs/mnist/status"]
         await until(lambda: operator.api.written("POST", "default/pods"))
+
+
+async def test_a_line_of_the_log_about_a_job_has_its_namespace_name_and_attempt_as_fields(
+    serve: Serve, capsys: pytest.CaptureFixture[str], handlers_of_before: None
+):
+    set_up_logs("json")
+    seen: list[Object] = []
+
+    def failed() -> list[Object]:
+        seen.extend(json.loads(line) for line in capsys.readouterr().err.splitlines())
+        return [one for one in seen if one["message"].startswith("job default/mnist: ")]
+
+    async with operating(serve, stored_job(workers=1)) as operator:
+        operator.api.answers["PUT", "default/paddlejobs/mnist/status"] = failure(504, "Timeout", "try again")
+        await until(failed)
+    line = failed()[0]
+    assert (line["namespace"], line["job"], line["attempt"]) == ("default", "mnist", 1)
+    (watching,) = [one for one in seen if one["message"].startswith("watching")]
+    assert "job" not in watching
 
 
 def test_an_error_that_the_client_does_not_know_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture):
@@ -301,16 +336,24 @@ async def test_jobs_are_counted_by_phase_also_those_that_are_new_or_unreadable(s
         metrics = Metrics()
         queue: KeyedQueue[Any] = KeyedQueue()
         queue.add_after(KEY, 3600)
-        metrics.collect_from(Informers(stage.client, None), queue)
-        metrics.collect_from(stage.informers, queue)
-        text = generate_latest(metrics.registry).decode()
+        with metrics.collecting(Informers(stage.client, None), queue, stage.recorder):
+            assert 'paddlejob_jobs{phase="Running"} 0.0' in generate_latest(metrics.registry).decode()
+        with metrics.collecting(stage.informers, queue, stage.recorder):
+            text = generate_latest(metrics.registry).decode()
         counted = [line for line in text.splitlines() if line.startswith(("paddlejob_jobs{", "paddlejob_queue_depth "))]
         assert counted == [
+            'paddlejob_jobs{phase="Pending"} 0.0',
+            'paddlejob_jobs{phase="Starting"} 0.0',
             'paddlejob_jobs{phase="Running"} 2.0',
-            'paddlejob_jobs{phase="Unreadable"} 1.0',
+            'paddlejob_jobs{phase="Restarting"} 0.0',
+            'paddlejob_jobs{phase="Suspended"} 0.0',
+            'paddlejob_jobs{phase="Completed"} 0.0',
+            'paddlejob_jobs{phase="Failed"} 0.0',
             'paddlejob_jobs{phase="Unseen"} 1.0',
+            'paddlejob_jobs{phase="Unreadable"} 1.0',
             "paddlejob_queue_depth 1.0",
         ]
+        assert "paddlejob_jobs" not in generate_latest(metrics.registry).decode(), "not after the term as leader"
 
 
 async def test_a_node_is_read_once_in_a_while_and_not_more(serve: Serve, monkeypatch: pytest.MonkeyPatch):

@@ -123,6 +123,19 @@ async def test_a_job_that_has_ended_or_is_suspended_is_not_on_its_way():
     }
 
 
+async def test_how_a_job_ended_stays_true_for_every_generation():
+    model = Model(job(workers=1))
+    await model.settle()
+    model.end("mnist-worker-0", 0)
+    await model.settle()
+    before = model.status.conditions
+    model.edit(workers=1, ttlSecondsAfterFinished=3600)
+    await model.settle()
+    assert {one.observedGeneration for one in model.status.conditions} == {2}, "kubectl wait ignores older ones"
+    kept = {"observedGeneration": 1}
+    assert tuple(one.model_copy(update=kept) for one in model.status.conditions) == before
+
+
 def test_conditions_of_a_job_that_an_older_version_ended_are_left_as_they_are():
     old = {"type": "Completed", "status": "True", "reason": "Completed", "lastTransitionTime": "2027-01-15T08:00:00Z"}
     ended = {"phase": "Completed", "attempt": 1, "completionTime": "2027-01-15T08:00:00Z", "conditions": [old]}

@@ -32,6 +32,7 @@ def test_pods_are_counted_by_what_their_program_does():
         "ready": "3/6",
         "finished": "3",
         "members": "",
+        "ranks": "",
     }
     assert status.ps is not None
     assert (status.ps.running, status.ps.ready) == (2, "2/2")

@@ -47,6 +47,20 @@ def test_a_view_is_read_once_for_all_pages(store: Store):
     assert jobs.view("default", "mnist").job.status.restarts == 3
 
 
+async def test_while_the_files_cannot_be_read_the_page_says_why_and_shows_the_jobs_as_last_seen(store: Store):
+    stored(store, "mine", phase="Completed")
+    source = LocalSource(LocalTarget(store))
+    assert (len(await source.refresh()), source.describe().error) == (1, "")
+    jobs, aside = store.root / "jobs", store.root / "aside"
+    jobs.rename(aside)
+    jobs.symlink_to(jobs)
+    assert len(await source.refresh()) == 1
+    assert source.describe().error == f"{jobs}: Too many levels of symbolic links"
+    jobs.unlink()
+    aside.rename(jobs)
+    assert (len(await source.refresh()), source.describe().error) == (1, "")
+
+
 def test_one_namespace_can_be_chosen(store: Store):
     stored(store, "mine")
     assert JobList(LocalTarget(store), "team").rows() == {}

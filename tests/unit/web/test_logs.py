@@ -11,7 +11,7 @@ from paddlejob.errors import BadInput
 from paddlejob.local.state.store import Store
 from paddlejob.web.logs.lines import LogQuery, Matches, decode, parse_query
 from paddlejob.web.logs.search import BLOCK, MOST_MATCHES, MOST_SPANS, Searched, search
-from paddlejob.web.sources.local.log_files import FIRST_BYTES, Follower, choose, find_logs
+from paddlejob.web.sources.local.log_files import BATCH_BYTES, FIRST_BYTES, Follower, Tail, choose, find_logs
 from tests.support.web_jobs import append, stored
 
 
@@ -73,6 +73,37 @@ def test_only_names_of_replicas_and_numbers_reach_the_files(query: tuple[str, st
 def test_a_progress_bar_shows_its_last_state_and_a_long_line_is_cut():
     assert decode(b" 1%\r 50%\r100%\r\n") == "100%"
     assert decode(b"x" * 20_000) == "x" * 10_000 + "…"
+    states = b"".join(b"\r%6d/9999 loss=%.6f" % (step, 1 / step) for step in range(1, 10_000))
+    assert decode(states + b"\n") == "  9999/9999 loss=0.000100"
+
+
+def test_output_without_newlines_is_shown_and_does_not_fill_the_memory(tmp_path: Path):
+    folder = stored(Store(tmp_path), logs={"1/worker-0": "x" * 1000}, phase="Running", attempt=1)
+    lock = folder.runner_lock()
+    assert lock.acquire()
+    tail = Tail(find_logs(folder)[0], FIRST_BYTES)
+    assert tail.news(over=False) is None
+    append(folder.log(1, "mnist-worker-0"), "x" * BATCH_BYTES)
+    piece = tail.news(over=False)
+    assert piece and piece.lines == ["x" * 10_000 + "…"]
+    lock.release()
+
+
+def test_a_progress_bar_is_seen_while_it_rewrites_itself_and_once_it_has_ended(tmp_path: Path):
+    folder = stored(Store(tmp_path), logs={"1/worker-0": "start\n\r10%\r20%"}, phase="Running", attempt=1)
+    log, tail = folder.log(1, "mnist-worker-0"), Tail(find_logs(folder)[0], FIRST_BYTES)
+
+    def seen(text: str) -> tuple[list[str], str] | None:
+        append(log, text)
+        piece = tail.news(over=False)
+        return (piece.lines, piece.bar) if piece else None
+
+    assert seen("") == (["start"], "20%")
+    assert seen("") is None, "nothing has changed"
+    assert seen("\r30%\r") == ([], "30%")
+    assert seen("\nnext\nunfinished") == (["30%", "next"], "")
+    assert seen(" line") is None, "a line that only grows is shown when it ends"
+    assert seen("\n") == (["unfinished line"], "")
 
 
 def test_a_log_is_followed_into_the_next_attempt(tmp_path: Path):

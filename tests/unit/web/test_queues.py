@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from paddlejob.web.sources.cluster.queues import kueue_queue, volcano_queue
+import pytest
+
+from paddlejob.kube.client import Client
+from paddlejob.web.sources.cluster.queues import kueue_queue, read_queues, volcano_queue
 from paddlejob.web.views.row import Row
+from tests.support.scripted_api import Object, ScriptedApi, failure
+from tests.unit.kube.conftest import Serve, serve
+
+__all__ = ["serve"]
 
 WAITING = [
     Row("cluster", "team", "first", "Pending", queue="volcano/night"),
@@ -56,3 +63,39 @@ def test_a_queue_of_kueue_sums_its_flavors_and_knows_the_local_queues_that_feed_
 def test_a_queue_without_a_status_is_shown_as_empty():
     assert volcano_queue({"metadata": {"name": "new"}}, []).resources == {}
     assert kueue_queue({"metadata": {"name": "new"}}, [], []).pending == 0
+
+
+def kueue(served: str) -> ScriptedApi:
+    """A cluster with Kueue, and no Volcano."""
+    api = ScriptedApi()
+    api.kueue = set(served.split())
+    shared: Object = {"metadata": {"name": "research"}, "status": {"pendingWorkloads": 2}}
+    own: Object = {
+        "metadata": {"name": "gpus", "namespace": "team"},
+        "spec": {"clusterQueue": "research"},
+        "status": {"pendingWorkloads": 1, "conditions": [{"type": "Active", "status": "True"}]},
+    }
+    api.answers["GET", "clusterqueues"] = 200, {"metadata": {}, "items": [shared]}
+    for path in ("localqueues", "team/localqueues"):
+        api.answers["GET", path] = 200, {"metadata": {}, "items": [own]}
+    return api
+
+
+@pytest.mark.parametrize("served", ["v1beta2 v1beta1", "v1beta2", "v1beta1"])
+async def test_the_version_of_kueue_that_is_served_is_read(serve: Serve, served: str):
+    async with Client(await serve(kueue(served).respond)) as client:
+        (found,) = await read_queues(client, "", WAITING)
+    assert (found.name, found.pending, found.waiting) == ("research", 2, ["team/second"])
+
+
+async def test_a_user_who_may_not_list_cluster_queues_sees_the_queue_to_submit_to(serve: Serve):
+    api = kueue("v1beta2 v1beta1")
+    api.answers["GET", "clusterqueues"] = failure(403, "Forbidden")
+    async with Client(await serve(api.respond)) as client:
+        (found,) = await read_queues(client, "team", WAITING)
+    assert (found.name, found.state, found.pending, found.waiting) == ("team/gpus", "Active", 1, ["team/second"])
+
+
+async def test_a_cluster_without_queues_shows_none(serve: Serve):
+    async with Client(await serve(kueue("").respond)) as client:
+        assert await read_queues(client, "", WAITING) == []

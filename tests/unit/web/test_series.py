@@ -23,6 +23,20 @@ def test_each_attempt_is_a_curve_of_its_own():
     assert (second.attempt, second.steps, second.values) == (2, [2], [1])
 
 
+def test_where_a_log_tells_only_epochs_they_are_the_axis():
+    collector = Collector(None)
+    collector.add(LogLine(1, f"epoch {epoch}/3 loss: {1 / epoch}") for epoch in (1, 2, 3))
+    (curve,) = collector.series().metrics["loss"]
+    assert (collector.series().axis, curve.steps) == ("epoch", [1, 2, 3])
+
+
+def test_an_epoch_does_not_move_a_value_where_steps_are_known():
+    collector = Collector(None)
+    collector.add([LogLine(1, "step 500 loss=3"), LogLine(1, "epoch 2/9 loss: 2"), LogLine(1, "step 600 loss=1")])
+    (curve,) = collector.series().metrics["loss"]
+    assert (collector.series().axis, curve.steps) == ("step", [500, 500, 600])
+
+
 def test_a_spike_survives_when_a_curve_is_thinned_out():
     values = [1.0] * 5000
     values[3333] = 99.0

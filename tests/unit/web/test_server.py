@@ -83,7 +83,7 @@ async def test_the_stream_of_a_log_ends_with_the_job(client: Client, store: Stor
     kinds = [line for line in text.splitlines() if line.startswith("event")]
     assert kinds == ["event: message", "event: end"]
     assert json.loads(text.splitlines()[1].removeprefix("data: ")) == [
-        {"replica": "worker-0", "lines": ["hello"], "skipped": 0}
+        {"replica": "worker-0", "lines": ["hello"], "bar": "", "skipped": 0}
     ]
 
 

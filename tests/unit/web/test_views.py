@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
+from paddlejob.client.targets.cluster import ClusterTarget
 from paddlejob.client.watch.usage import Usage
 from paddlejob.web.actions import arguments
+from paddlejob.web.sources.cluster.source import ClusterSource
+from paddlejob.web.sources.local.source import LocalSource
 from paddlejob.web.views.attempts import attempts_of
 from paddlejob.web.views.commands import commands
 from paddlejob.web.views.detail import detail_of
@@ -14,6 +19,15 @@ from paddlejob.web.views.plan import SHOWN, plan_of
 from paddlejob.web.views.row import fraction_of, queue_of, row_of
 from tests.support.web_jobs import view
 
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: staging
+clusters:
+- {name: c, cluster: {server: "http://127.0.0.1:1"}}
+contexts:
+- {name: staging, context: {cluster: c}}
+"""
 BEGAN, ENDED, AGAIN = "2027-01-15T08:00:00Z", "2027-01-15T08:10:00Z", "2027-01-15T08:30:00Z"
 PAST = {
     "attempt": 1, "startTime": BEGAN, "endTime": ENDED, "reason": "ProgramFailed", "message": "pod x failed",
@@ -97,8 +111,8 @@ def test_a_page_offers_what_makes_sense_in_a_phase(phase: str, expected: list[st
 
 
 def test_an_action_becomes_a_command_line_that_no_name_can_change():
-    assert arguments(view("--all"), "delete", None) == ["delete", "--no-wait", "--", "--all"]
-    assert arguments(view(flags=" --cluster -n team"), "scale", 3) == [
+    assert arguments("delete", "--all", [], None) == ["delete", "--no-wait", "--", "--all"]
+    assert arguments("scale", "mnist", ["--cluster", "-n", "team"], 3) == [
         "scale",
         "--cluster",
         "-n",
@@ -107,6 +121,17 @@ def test_an_action_becomes_a_command_line_that_no_name_can_change():
         "mnist",
         "3",
     ]
+
+
+def test_an_action_reaches_the_target_of_its_page_whatever_is_remembered_or_current_by_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    monkeypatch.setenv("PADDLEJOB_STATE", str(tmp_path))
+    assert LocalSource().flags("default") == ["--local", "-n", "default"]
+    assert ClusterSource(ClusterTarget()).flags("team") == ["--context", "staging", "-n", "team"]
 
 
 def test_the_page_of_a_job_has_its_file_without_the_status_and_its_usage():

@@ -6,13 +6,14 @@ picture that is out of date.
 
 from __future__ import annotations
 
-from tools.docs.pictures import architecture, barrier, phases, pods, recovery, restarts
+from tools.docs.pictures import architecture, barrier, goodput, phases, pods, recovery, restarts
 
 LANGUAGES = {"": 0, ".zh": 1}
 """The end of a file's name, and which of two texts it shows."""
 PICTURES = {
     "architecture": architecture.draw,
     "barrier": barrier.draw,
+    "goodput": goodput.draw,
     "phases": phases.draw,
     "pods": pods.draw,
     "recovery": recovery.draw,

@@ -14,6 +14,7 @@ from tools.docs.pictures.svg import (
     PALE,
     RED,
     Svg,
+    width_of,
 )
 
 PODS = (("ps-0", 90, 70), ("ps-1", 120, 150), ("worker-0", 70, 110), ("worker-1", 200, 145))
@@ -29,11 +30,11 @@ def draw(language: int) -> str:
         (("wait for the ConfigMap", "等待 ConfigMap"), AMBER_FILL, AMBER),
         (("train", "训练"), GREEN_FILL, GREEN),
     )
-    x = LEFT
+    x = float(LEFT)
     for text, fill, stroke in kinds:
         svg.box(x, 22, 16, 16, fill, stroke, 3)
         svg.text(x + 22, 35, text[language], "start", 12)
-        x += 40 + (7 * len(text[0]) if language == 0 else 13 * len(text[1]))
+        x += 46 + width_of(text[language])
     for number, (name, scheduling, pulling) in enumerate(PODS):
         y = TOP + number * LANE
         svg.text(LEFT - 12, y + 19, name, "end", 13)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
+from bench.figures import read
+from tools.docs.pictures.origin import draw_origin
 from tools.docs.pictures.svg import BLUE, GREY, PALE, Svg
 
-FIGURES = Path(__file__).parents[3] / "bench/figures.json"
 PUBLISHED = {
     "1x1000": {"Kubeflow training-operator": 49.0, "paddle-operator 0.3.5": 149.0},
     "500x4": {"Kubeflow training-operator": 198.0, "paddle-operator 0.3.5": 199.0},
@@ -21,8 +19,8 @@ LEFT, WIDTH, BAR = 220, 460, 20
 
 
 def draw(language: int) -> str:
-    measured = json.loads(FIGURES.read_text())["operator"]
-    svg = Svg(760, 340, ("Seconds until all pods are created", "创建全部 Pod 所需的秒数")[language])
+    measured = read("operator")
+    svg = Svg(760, 356, ("Seconds until all pods are created", "创建全部 Pod 所需的秒数")[language])
     svg.text(
         24, 34, ("Seconds until all pods are created", "创建全部 Pod 所需的秒数")[language], "start", 14, bold=True
     )
@@ -30,8 +28,8 @@ def draw(language: int) -> str:
     for case, title in CASES.items():
         svg.text(24, y + 10, title[language], "start", 13, bold=True)
         bars = {
-            ("lower bound: no operator", "下限：不使用 operator")[language]: measured[case]["floor"],
-            "paddlejob": measured[case]["created"],
+            ("lower bound: no operator", "下限：不使用 operator")[language]: measured[case].values["floor"],
+            "paddlejob": measured[case].values["created"],
             **PUBLISHED[case],
         }
         y += 22
@@ -44,4 +42,6 @@ def draw(language: int) -> str:
             svg.text(LEFT + length + 8, y + 15, f"{seconds:.1f}" if seconds < 20 else f"{seconds:.0f}", "start", 12)
             y += BAR + 6
         y += 14
+    rest = ("; operators written in Go: see decision 6", "；用 Go 编写的 operator 见决策 6")[language]
+    draw_origin(svg, [measured[case] for case in CASES], language, rest)
     return svg.render()

@@ -29,7 +29,8 @@ def draw(language: int) -> str:
     for number, (start, end) in enumerate(ATTEMPTS):
         svg.path([_at(start), _at(end)], BLUE, 2.5)
         x = _at(start)[0]
-        svg.text(x + 2, BOTTOM + 18, (f"attempt {number + 1}", f"第 {number + 1} 轮")[language], "start", 11, GREY)
+        row = BOTTOM + (18 if number % 2 == 0 else 32)  # two short attempts are next to each other
+        svg.text(x + 2, row, (f"attempt {number + 1}", f"第 {number + 1} 轮")[language], "start", 11, GREY)
         for step in range(SAVE_EVERY, STEPS + 1, SAVE_EVERY):
             if start[1] < step <= end[1]:
                 x, y = _at(_on(start, end, step))
@@ -38,7 +39,7 @@ def draw(language: int) -> str:
         svg,
         (150, 390),
         (-6, -14),
-        ("worker fails: made progress,", "worker 失败：有进展，"),
+        ("fails after progress:", "有进展后失败："),
         ("restarts at once", "立即重启"),
         RED,
         language,

@@ -16,6 +16,11 @@ HEAD = (
 )
 
 
+def width_of(text: str, size: int = 12) -> float:
+    """About how wide a text is: a Chinese character is as wide as the font is high, a Latin one half as wide."""
+    return sum(size if ord(letter) > 0x2E7F else 0.55 * size for letter in text)
+
+
 @dataclass
 class Svg:
     width: int

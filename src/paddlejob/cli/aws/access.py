@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -110,6 +111,7 @@ def policy(
     Example: pdj aws policy --account-id 123456789012
     """
     from paddlejob.cloud.aws.access.boundary import boundary as boundary_of
+    from paddlejob.cloud.aws.access.policy import MAX_SIZE, size
     from paddlejob.cloud.aws.access.policy import policy as least_privilege
 
     _, config = load(assets)
@@ -117,5 +119,17 @@ def policy(
     if boundary:
         typer.echo(dump(boundary_of(config), form))
         return
-    account = account_id or aws_of(config.region, profile).account()
-    typer.echo(dump(least_privilege(config, account, s3_uri), form))
+    if account_id and not re.fullmatch(r"\d{12}", account_id):
+        raise BadInput(f"--account-id: {account_id!r} is not an AWS account id; use its 12 digits")
+    aws = aws_of(config.region, profile)
+    if not (account_id or aws.has_credentials()):
+        raise BadInput("--account-id: is missing, and there are no credentials to ask AWS with; pass the 12 digits")
+    account = account_id or aws.account()
+    document = least_privilege(config, account, s3_uri)
+    typer.echo(dump(document, form))
+    if size(document) > MAX_SIZE:
+        typer.echo(
+            f"This policy has {size(document)} characters, and IAM allows {MAX_SIZE}; use a shorter clusterName, or "
+            "create two policies, each with half of the statements.",
+            err=True,
+        )

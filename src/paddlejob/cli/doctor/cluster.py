@@ -103,7 +103,8 @@ async def check_permissions(client: Client, namespace: str) -> Check:
 async def check_volcano(client: Client) -> Check:
     if await Discovery(client).resource(contract.VOLCANO_API, "PodGroup"):
         return good("Volcano", "installed; gang scheduling is available")
-    return note("Volcano", "not installed", "only jobs with schedulerName: volcano or a schedulingPolicy need it")
+    needs_it = "only jobs with schedulerName: volcano or a schedulingPolicy of more than a topology need it"
+    return note("Volcano", "not installed", needs_it)
 
 
 async def check_kueue(client: Client) -> Check:

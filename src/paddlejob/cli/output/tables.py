@@ -117,6 +117,10 @@ def job_page(view: JobView, output: LastOutput | None = None) -> str:
     lines += progress_page(job, output)
     if status.avoidedNodes:
         lines.append(f"Avoids {', '.join(status.avoidedNodes)}, where this job failed repeatedly.")
+    if status.avoidedDomains:
+        lines.append(f"Avoids {', '.join(status.avoidedDomains)}, where not all pods fitted.")
+    if ranks := status.role(Role.WORKER).ranks:
+        lines.append(f"Workers in the order of their ranks: {ranks}")
     if replaced := _replaced(job):
         lines.append(replaced)
     notes = [pod.note for pod in view.pods if pod.note]

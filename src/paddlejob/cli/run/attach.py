@@ -30,11 +30,11 @@ def watch_jobs(target: Target, keys: list[Key]) -> int:
             screen.show(views)
             while not all(map(has_ended, views)):
                 if keyboard.wait(pause) in QUIT:
-                    return _detach(screen, views, 0)
-                views = _look_again(target, views, screen)
+                    return detach(screen, views, 0)
+                views = look_again(target, views, screen)
                 screen.show(views)
     except KeyboardInterrupt:
-        return _detach(screen, views, INTERRUPTED)
+        return detach(screen, views, INTERRUPTED)
     finally:
         screen.close()
     if failures := [failure for view in views if (failure := summarize(view))]:
@@ -54,7 +54,7 @@ def observer(target: Target) -> Observer:
     return ClusterObserver(target)
 
 
-def _look_again(target: Target, views: list[JobView], screen: Screen) -> list[JobView]:
+def look_again(target: Target, views: list[JobView], screen: Screen) -> list[JobView]:
     """The jobs as they are now. Training goes on while the cluster does not answer, so that is only noted."""
     found = []
     for view in views:
@@ -71,7 +71,7 @@ def _look_again(target: Target, views: list[JobView], screen: Screen) -> list[Jo
     return found
 
 
-def _detach(screen: Screen, views: list[JobView], status: int) -> int:
+def detach(screen: Screen, views: list[JobView], status: int) -> int:
     screen.close()
     for view in views:
         if not has_ended(view):

@@ -24,6 +24,15 @@ def command(
     metrics_bind_address: Annotated[
         str, typer.Option(help="Address of the Prometheus metrics endpoint; 0 disables it.", metavar="ADDRESS")
     ] = ":8080",
+    metrics_auth: Annotated[
+        bool,
+        typer.Option(
+            "--metrics-auth", help="Serve metrics only to bearer tokens that the API server permits to get /metrics."
+        ),
+    ] = False,
+    metrics_certificate: Annotated[
+        str, typer.Option(help="Directory with tls.crt and tls.key, to serve metrics over HTTPS.", metavar="DIR")
+    ] = "",
     health_probe_bind_address: Annotated[
         str, typer.Option(help="Address of the health probe endpoint; 0 disables it.", metavar="ADDRESS")
     ] = ":8081",
@@ -41,6 +50,10 @@ def command(
             help="Read the logs of running jobs, for their progress and for stallSeconds.",
         ),
     ] = True,
+    job_metrics: Annotated[
+        bool,
+        typer.Option("--job-metrics", help="Expose metrics of each active job: steps, goodput, restarts."),
+    ] = False,
     log_format: Annotated[str, typer.Option(help="Log format: json or text.", metavar="FORMAT")] = "json",
 ) -> None:
     """Run the controller in the foreground.
@@ -67,6 +80,9 @@ def command(
         probes=health_probe_bind_address,
         lease_seconds=lease_seconds,
         read_logs=read_logs,
+        job_metrics=job_metrics,
+        metrics_auth=metrics_auth,
+        metrics_certificate=metrics_certificate,
     )
     access = find_access(kubeconfig or None, context or None)
     asyncio.run(run(access, options))

@@ -89,7 +89,7 @@ def command(
         workers=workers,
         servers=servers,
         gpus=gpus,
-        image=programs.check_image(next((one for one in image or [] if "=" not in one), "")),
+        image=programs.image_name(image or []),
         environment=programs.environment(env or []),
     )
     chosen = programs.given(files or [], module, programs.arguments(invocation), wanted, directories)
@@ -106,9 +106,8 @@ def command(
         environment=dict(os.environ),
     )
     store = Store()
-    remembered = read_remembered()
-    if not namespace and not remembered.cluster:
-        chosen = chosen.in_namespace(remembered.namespace)
+    if not namespace:
+        chosen = chosen.in_namespace(read_remembered().local_namespace)
     prepared = prepare(chosen, options, store, this_machine(), namespace, cpu, no_restart)
     notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
     for note in dict.fromkeys(notes):

@@ -83,6 +83,7 @@ def command(
     """
     from paddlejob.api.program import Overrides
     from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+    from paddlejob.client.files import check_image
     from paddlejob.client.settings import default_image
     from paddlejob.client.submit.code import ship
     from paddlejob.client.submit.submission import read_submission
@@ -94,7 +95,7 @@ def command(
         workers=workers,
         servers=servers,
         gpus=gpus,
-        image=programs.check_image(image),
+        image=check_image("--image", image),
         queue=queue,
         environment=programs.environment(env or []),
         claims=programs.claims(volume or []),
@@ -126,17 +127,12 @@ def command(
 
 
 def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:
-    from paddlejob.client.submit.send import send
-    from paddlejob.client.targets.operators import find_operators, unavailable_message, unwatched_message
+    from paddlejob.client.submit.send import operator_warnings, send
 
     for line in send(target, submission, shipment):
         typer.echo(line)
-    operators = target.with_client(find_operators)
-    for namespace in dict.fromkeys(key[0] for key in submission.jobs):
-        unwatched = unwatched_message(operators, namespace, target.context_flag)
-        warning = unwatched or unavailable_message(operators, namespace)
-        if warning:
-            typer.echo(f"warning: {warning}", err=True)
+    for warning in operator_warnings(target, submission):
+        typer.echo(f"warning: {warning}", err=True)
     for namespace, name in submission.jobs:
         flags = target.flags(namespace)
         typer.echo(f"next: `pdj why {name}{flags}`, `pdj logs -f {name}{flags}`, `pdj delete {name}{flags}`")
@@ -165,16 +161,19 @@ def _wait(target: ClusterTarget, submission: Submission) -> None:
     import time
 
     from paddlejob.api.types import Phase
+    from paddlejob.cli.run.attach import CLUSTER_PAUSE, INTERRUPTED, detach, look_again
     from paddlejob.cli.run.plain import PlainScreen
     from paddlejob.errors import JobFailed
 
-    screen = PlainScreen()
-    while True:
-        views = [target.job(*key) for key in submission.jobs]
+    screen, views = PlainScreen(), [target.job(*key) for key in submission.jobs]
+    try:
         screen.show(views)
-        if all(view.job.status.finished for view in views):
-            break
-        time.sleep(1.0)
+        while not all(view.job.status.finished for view in views):
+            time.sleep(CLUSTER_PAUSE)
+            views = look_again(target, views, screen)
+            screen.show(views)
+    except KeyboardInterrupt:
+        raise typer.Exit(detach(screen, views, INTERRUPTED)) from None
     failed = [view.job for view in views if view.job.status.phase is not Phase.COMPLETED]
     if failed:
         raise JobFailed("\n".join(f"{job.name} failed: {job.status.message}" for job in failed))

@@ -39,7 +39,7 @@ HINTS = (
         "This build of PaddlePaddle has no parameter server. Version 2.6.2 does: pip install 'paddlejob[paddle]'",
     ),
     (
-        r"cd: (?:can't cd to )?(/\S+?):? ",
+        r"cd: (?:can't cd to )?(/\S+?):?(?:\s|$)",
         "{0} does not exist because the volume mounted above it is empty. Map it with --volume CLAIM=DIR.",
     ),
     (

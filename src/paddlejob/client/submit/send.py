@@ -6,6 +6,8 @@ from paddlejob.client.submit.apply import apply
 from paddlejob.client.submit.code import Shipment, create_config_maps
 from paddlejob.client.submit.submission import Submission
 from paddlejob.client.targets.cluster import ClusterTarget
+from paddlejob.client.targets.operators import find_operators, unavailable_message, unwatched_message
+from paddlejob.errors import KubeError
 from paddlejob.kube.client import Client
 
 
@@ -20,3 +22,20 @@ def send(target: ClusterTarget, submission: Submission, shipment: Shipment | Non
         return [*lines, shipment.description]
 
     return target.with_client(send_all)
+
+
+def operator_warnings(target: ClusterTarget, submission: Submission) -> list[str]:
+    """Why no operator starts the jobs that were sent, for each namespace in which none does.
+
+    The jobs exist by now, so a cluster that does not answer here is no error.
+    """
+    try:
+        operators = target.with_client(find_operators)
+    except KubeError:
+        return []
+    namespaces = dict.fromkeys(namespace for namespace, _ in submission.jobs)
+    found = (
+        unwatched_message(operators, one, target.context_flag) or unavailable_message(operators, one)
+        for one in namespaces
+    )
+    return [message for message in found if message]

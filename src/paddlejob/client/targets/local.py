@@ -9,6 +9,7 @@ from typing import Any
 
 from paddlejob.api.types import Metadata, PaddleJob, Phase, Spec
 from paddlejob.client.targets.first_worker_file import read_first_worker
+from paddlejob.client.targets.remembered import read_remembered
 from paddlejob.client.targets.target import (
     DELETE_TIMEOUT,
     EventView,
@@ -48,14 +49,27 @@ class LocalTarget:
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
+        self._remembered = read_remembered()
 
     def flags(self, namespace: str) -> str:
-        return names.namespace_flag(namespace)
+        """What a command needs that would otherwise use the remembered target."""
+        return (" --local" if self._remembered.cluster else "") + self._namespace_flag(namespace)
 
     def start_command(self, namespace: str = "") -> str:
-        return f"pdj run FILE{self.flags(namespace or self.default_namespace)}"
+        return f"pdj run FILE{self._namespace_flag(namespace or self.default_namespace)}"
+
+    def _namespace_flag(self, namespace: str) -> str:
+        expected = self._remembered.local_namespace or names.DEFAULT_NAMESPACE
+        return "" if namespace == expected else f" -n {namespace}"
+
+    def require_readable(self) -> None:
+        """Raise OSError if jobs or former runs cannot be listed: they would look as if there were none."""
+        for top in ("jobs", "history"):
+            for namespace in _entries(self.store.root / top):
+                _entries(namespace)
 
     def jobs(self, namespace: str | None) -> list[JobView]:
+        self.require_readable()
         self.store.prune(time.time())
         views = (self.view(folder) for folder in self.store.folders() if namespace in (None, folder.key[0]))
         return [view for view in views if view]
@@ -191,6 +205,13 @@ class LocalTarget:
             flags=flags,
             damaged=True,
         )
+
+
+def _entries(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _damaged_options(folder: JobFolder, job: PaddleJob) -> DamagedFile | None:

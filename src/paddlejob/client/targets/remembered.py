@@ -23,6 +23,11 @@ class Remembered:
         where = f"cluster ({context})" if self.cluster else "this machine"
         return f"{where}, namespace {self.namespace}" if self.namespace else where
 
+    @property
+    def local_namespace(self) -> str:
+        """The namespace of jobs on this machine that name none; empty: the default."""
+        return "" if self.cluster else self.namespace
+
 
 def target_file() -> Path:
     return settings_file().with_name("target.json")

@@ -198,8 +198,8 @@ def choose_target(cluster: bool | None = None, context: str = "") -> Target:
     from paddlejob.client.targets.local import LocalTarget
 
     target = LocalTarget()
-    if remembered.namespace and not remembered.cluster:
-        target.default_namespace = target.remembered_namespace = remembered.namespace
+    if remembered.local_namespace:
+        target.default_namespace = target.remembered_namespace = remembered.local_namespace
     return target
 
 

@@ -14,12 +14,12 @@ from paddlejob.cloud.aws.zones import WITHOUT_CONTROL_PLANE, zones_of
 
 def problems(aws: Aws, config: ClusterConfig) -> list[str]:
     """List all problems. In a region that does not exist AWS cannot be asked, so that one is reported alone."""
-    return _unknown_region(aws, config) or online_problems(aws, config)
+    return unknown_region(aws, config) or online_problems(aws, config)
 
 
 def offline_problems(aws: Aws, config: ClusterConfig) -> list[str]:
     """List the problems that botocore's own data shows, without a request."""
-    return [*_unknown_region(aws, config), *_unknown_instance_type(aws, config)]
+    return [*unknown_region(aws, config), *_unknown_instance_type(aws, config)]
 
 
 def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
@@ -31,7 +31,7 @@ def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
         *([] if config.auto_mode else _unusable_nodes(aws, config)),
         *_missing_key_pair(aws, config),
         *_unusable_kms_key(aws, config),
-        *_missing_file_system(aws, config),
+        *missing_file_system(aws, config),
     ]
 
 
@@ -39,7 +39,7 @@ def _unusable_nodes(aws: Aws, config: ClusterConfig) -> list[str]:
     return [*_not_offered(aws, config), *quota_problems(aws, config), *reservation_problems(aws, config)]
 
 
-def _unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
+def unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
     session = aws.session()
     partitions = session.get_available_partitions()
     known = {region for name in partitions for region in session.get_available_regions("eks", partition_name=name)}
@@ -49,18 +49,13 @@ def _unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
 
 
 def _unknown_instance_type(aws: Aws, config: ClusterConfig) -> list[str]:
-    known = _instance_types(aws)
+    known = {*aws.client("ec2").meta.service_model.shape_for("InstanceType").enum}
     if config.worker_instance_type in known:
         return []
     return [
         f"workerInstanceType: {config.worker_instance_type!r} is not an instance type known to this version of boto3"
         f"{_near(config.worker_instance_type, known)}"
     ]
-
-
-def _instance_types(aws: Aws) -> set[str]:
-    """Return the instance types in botocore's model of EC2."""
-    return set(aws.client("ec2").meta.service_model.shape_for("InstanceType").enum)
 
 
 def _taken_name(aws: Aws, config: ClusterConfig) -> list[str]:
@@ -87,7 +82,7 @@ def _unsupported_version(aws: Aws, config: ClusterConfig) -> list[str]:
 
 
 def _missing_zones(aws: Aws, config: ClusterConfig) -> list[str]:
-    zones = {zone.name: zone.id for zone in zones_of(aws)}
+    zones = zones_of(aws)
     missing = [
         f"availabilityZones: this account has no zone {zone} in {config.region}; use one of {', '.join(zones)}"
         for zone in config.availability_zones
@@ -134,7 +129,7 @@ def _unusable_kms_key(aws: Aws, config: ClusterConfig) -> list[str]:
     return []
 
 
-def _missing_file_system(aws: Aws, config: ClusterConfig) -> list[str]:
+def missing_file_system(aws: Aws, config: ClusterConfig) -> list[str]:
     name = config.file_system_id
     if not name or aws.find("efs", "describe_file_systems", "FileSystemNotFound", FileSystemId=name):
         return []

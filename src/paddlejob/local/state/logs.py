@@ -149,10 +149,13 @@ def _start_of_matches(path: Path, start: int, count: int, pattern: re.Pattern[by
 
 
 def _start_of_tail(path: Path, lines: int) -> int:
-    """The offset at which the last `lines` lines begin, searched from the end."""
+    """The offset at which the last `lines` lines begin, searched from the end; the last one may lack its newline."""
     with path.open("rb") as file:
         offset = file.seek(0, 2)
-        left = lines + 1
+        if not lines or not offset:
+            return offset
+        file.seek(offset - 1)
+        left = lines + (file.read(1) == b"\n")
         while offset > 0:
             step = min(offset, 64 * 1024)
             offset -= step

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from paddlejob.api.types import PaddleJob
 from paddlejob.plan import names
 from paddlejob.plan.objects.pod_group import ADMITTED_LATER, group_in_use
+from paddlejob.plan.ranks import topology_of
 from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase
@@ -48,9 +50,18 @@ def _unschedulable(s: Snapshot) -> Reason | None:
             f"{telling.message}"
         )
     return UNSCHEDULABLE, (
-        f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node; free or add nodes, or lower the requests "
-        f"of the template: {telling.message} ({telling.name}){_old_crd(s)}"
+        f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node{in_one_domain(s.job)}; free or add nodes, "
+        f"or lower the requests of the template: {telling.message} ({telling.name}){_old_crd(s)}"
     )
+
+
+def in_one_domain(job: PaddleJob, domain: str = "") -> str:
+    """The limit that a required topology sets, for a message; empty without one."""
+    topology = topology_of(job)
+    if topology is None or not topology.required:
+        return ""
+    value = f" ({domain})" if domain else ""
+    return f" with the same {topology.required}{value}, which schedulingPolicy.topology requires"
 
 
 def _old_crd(s: Snapshot) -> str:

@@ -7,16 +7,15 @@ refer to those of the ConfigMap, as $(NAME).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paddlejob import contract as c
 from paddlejob.api.template import has_accelerator
 from paddlejob.api.types import Intranet, Mode, PaddleJob, Role, RoleSpec, Slot
-from paddlejob.plan import names
+from paddlejob.plan import names, ranks
 from paddlejob.plan.objects import network
 from paddlejob.plan.objects.metadata import labels, metadata
-from paddlejob.plan.size import is_resizable
 
 ROLE_NAMES = {Role.PS: "PSERVER", Role.WORKER: "TRAINER", Role.HETER: "HETER_TRAINER"}
 GLOO_OVER_HTTP = "3"
@@ -76,8 +75,8 @@ def of_joining(job: PaddleJob, index: int, attempt: int, hosts: Hosts) -> list[d
 
 
 def _rank(job: PaddleJob, role: Role, index: int, attempt: int, name: str) -> dict[str, Any]:
-    """The index, but a worker of an elastic job has the rank that it gets when the start barrier opens."""
-    if role is not Role.WORKER or not is_resizable(job):
+    """The index, or the rank that a worker of an elastic job, or of one with a topology, gets at the start barrier."""
+    if role is not Role.WORKER or not ranks.are_published(job):
         return _variable(name, index)
     reference = {"name": names.environment(job, attempt), "key": f"{c.ENV_RANK_OF}{index}"}
     return {"name": name, "valueFrom": {"configMapKeyRef": reference}}
@@ -98,9 +97,14 @@ def _heter_stage(role: Role, spec: RoleSpec) -> list[dict[str, Any]]:
     return []
 
 
-def of_attempt(job: PaddleJob, attempt: int, known: Hosts) -> dict[str, str]:
-    """Variables that all pods of an attempt share; `known` has the hosts of all its replicas."""
+def of_attempt(job: PaddleJob, attempt: int, known: Hosts, workers: Sequence[int] = ()) -> dict[str, str]:
+    """Variables that all pods of an attempt share.
+
+    `known` has the hosts of all its replicas; `workers` are the workers in the order of their ranks, if that is not
+    the order of their indexes.
+    """
     replicas = {role: sorted(index for other, index in known if other is role) for role in job.spec.roles}
+    replicas |= {Role.WORKER: list(workers)} if workers else {}
     hosts = {role: [known[role, index] for index in replicas[role]] for role in replicas}
     endpoints = {
         role: [
@@ -120,7 +124,7 @@ def of_attempt(job: PaddleJob, attempt: int, known: Hosts) -> dict[str, str]:
         c.ENV_HOST_CLOSE: "]" if ipv6 else "",
         c.ENV_UNBUFFERED: "1",
     }
-    if is_resizable(job):
+    if ranks.are_published(job):
         found |= {f"{c.ENV_RANK_OF}{index}": str(rank) for rank, index in enumerate(replicas[Role.WORKER])}
     if job.mode in COLLECTIVE:
         found |= _master(hosts[Role.WORKER], network.port(job, Role.WORKER, replicas[Role.WORKER][0], attempt))

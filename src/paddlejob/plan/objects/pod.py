@@ -8,11 +8,10 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.template import training_container
-from paddlejob.api.types import Intranet, Mode, PaddleJob, Role
-from paddlejob.plan import names
-from paddlejob.plan.objects import environment, network
+from paddlejob.api.types import Intranet, Mode, PaddleJob, Role, Topology
+from paddlejob.plan import names, ranks
+from paddlejob.plan.objects import affinity, environment, network
 from paddlejob.plan.objects.metadata import labels, metadata
-from paddlejob.plan.size import is_resizable
 from paddlejob.plan.workload import PodUpdate
 
 LOST_NODE_SECONDS = 3
@@ -40,7 +39,10 @@ class PodSource:
         made = pod_manifest(
             self.job, self.role, self.index, self.attempt, self.build, self.group, self.replacement, self.peers
         )
-        return add_update(made, self.update) if self.update else made
+        topology, update = ranks.topology_of(self.job), self.update
+        if topology and not (update and update.scheduling_gates):
+            affinity.keep_together(made["spec"], self.job, topology)
+        return add_update(made, update, topology) if update else made
 
 
 def pod_manifest(
@@ -62,7 +64,7 @@ def pod_manifest(
     annotations.pop(contract.ANNOTATION_WAKE, None)
     annotations.pop(contract.ANNOTATION_REPLACEMENT, None)
     annotations.pop(contract.ANNOTATION_RANK, None)
-    if role is Role.WORKER and is_resizable(job):
+    if role is Role.WORKER and ranks.are_published(job):
         annotations[contract.ANNOTATION_RANK] = contract.RANK_PUBLISHED
     if replacement:
         annotations[contract.ANNOTATION_REPLACEMENT] = str(replacement)
@@ -84,7 +86,7 @@ def pod_manifest(
         spec |= {"hostname": names.pod(job, role, index), "subdomain": names.service(job)}
     if job.spec.intranet is Intranet.HOST:
         _use_host_network(spec, trainer, job, role, index, attempt)
-    _avoid_nodes(spec, job.status.avoidedNodes)
+    affinity.avoid_nodes(spec, job.status.avoidedNodes)
     if group:
         spec["schedulerName"] = contract.VOLCANO_SCHEDULER
         annotations[contract.ANNOTATION_VOLCANO_GROUP] = group
@@ -92,7 +94,7 @@ def pod_manifest(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
 
 
-def add_update(pod: Manifest, update: PodUpdate) -> Manifest:
+def add_update(pod: Manifest, update: PodUpdate, topology: Topology | None = None) -> Manifest:
     """Add what Kueue assigned to the pod, so that it runs where its quota is."""
     about, spec = pod["metadata"], pod["spec"]
     about["labels"] = {**update.labels, **about["labels"]}
@@ -104,10 +106,18 @@ def add_update(pod: Manifest, update: PodUpdate) -> Manifest:
         spec["tolerations"] = [*given, *(dict(one) for one in update.tolerations if one not in given)]
     if update.scheduling_gates:
         if not about["annotations"].keys() & set(contract.TOPOLOGY_REQUESTS.values()):
-            about["annotations"][contract.TOPOLOGY_UNCONSTRAINED] = "true"
+            about["annotations"] |= topology_request(topology) or {contract.TOPOLOGY_UNCONSTRAINED: "true"}
         gates = [{"name": name} for name in update.scheduling_gates]
         spec["schedulingGates"] = [*(spec.get("schedulingGates") or []), *gates]
     return pod
+
+
+def topology_request(topology: Topology | None) -> dict[str, str]:
+    """The annotation by which Kueue's own integrations ask for a topology."""
+    if topology is None:
+        return {}
+    kind, label = ("required", topology.required) if topology.required else ("preferred", topology.preferred)
+    return {contract.TOPOLOGY_REQUESTS[kind]: label or ""}
 
 
 def _add_environment(container: Manifest, job: PaddleJob, attempt: int, variables: list[Manifest]) -> None:
@@ -150,18 +160,6 @@ def _tolerate_lost_nodes(spec: Manifest) -> None:
     ]
 
 
-def _avoid_nodes(spec: Manifest, nodes: tuple[str, ...]) -> None:
-    """Preferred, not required: a job that fits nowhere else still runs."""
-    if not nodes:
-        return
-    affinity = spec["affinity"] = {**(spec.get("affinity") or {})}
-    given = affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {})}
-    name = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)}
-    avoid = {"weight": 100, "preference": {"matchExpressions": [name]}}
-    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-    given[preferred] = [*(given.get(preferred) or []), avoid]
-
-
 def _use_host_network(
     spec: Manifest, container: Manifest, job: PaddleJob, role: Role, index: int, attempt: int
 ) -> None:
@@ -173,18 +171,4 @@ def _use_host_network(
         {"containerPort": port, "hostPort": port} for port in range(first, first + contract.PORTS_PER_POD)
     ]
     if job.mode is Mode.COLLECTIVE and "affinity" not in spec:
-        spec["affinity"] = _one_worker_per_node(job)
-
-
-def _one_worker_per_node(job: PaddleJob) -> Manifest:
-    """Paddle's launcher counts nodes by distinct hosts: it would take two workers at one address for one."""
-    return {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {
-                    "topologyKey": "kubernetes.io/hostname",
-                    "labelSelector": {"matchLabels": labels(job, Role.WORKER)},
-                }
-            ]
-        }
-    }
+        affinity.separate_workers(spec, job)

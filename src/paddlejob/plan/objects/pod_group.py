@@ -17,9 +17,14 @@ ADMITTED_LATER = ("Pending", "Inqueue", "")
 
 
 def is_gang(job: PaddleJob) -> bool:
-    """Whether any role has schedulerName volcano, or the job has a scheduling policy."""
+    """Whether any role has schedulerName volcano, or the job has a scheduling policy with more than a topology."""
     schedulers = (spec.template["spec"].get("schedulerName") for spec in job.spec.roles.values())
-    return job.spec.schedulingPolicy is not None or contract.VOLCANO_SCHEDULER in schedulers
+    return asks_for_gang(job) or contract.VOLCANO_SCHEDULER in schedulers
+
+
+def asks_for_gang(job: PaddleJob) -> bool:
+    """Whether the job's scheduling policy asks for a pod group, whatever its templates say."""
+    return job.spec.schedulingPolicy is not None and job.spec.schedulingPolicy.is_gang
 
 
 def group_in_use(job: PaddleJob, groups: Iterable[PodGroup]) -> PodGroup | None:

@@ -9,7 +9,9 @@ from paddlejob.api.types import PaddleJob, Role
 from paddlejob.plan import names
 from paddlejob.plan.objects.build_mark import build_mark
 from paddlejob.plan.objects.metadata import labels, metadata
+from paddlejob.plan.objects.pod import topology_request
 from paddlejob.plan.quota import fewest_to_admit, queue_of
+from paddlejob.plan.ranks import topology_of
 from paddlejob.plan.workload import Priority
 
 Manifest = dict[str, Any]
@@ -33,7 +35,7 @@ def _pod_set(job: PaddleJob, role: Role) -> Manifest:
     given = spec.template.get("metadata") or {}
     about = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
     made = {"name": role.value, "count": spec.replicas, "template": {"metadata": about, "spec": spec.template["spec"]}}
-    topology = _topology(given.get("annotations") or {})
+    topology = _topology(given.get("annotations") or {}) or _topology(topology_request(topology_of(job)))
     return (
         made
         | ({"topologyRequest": topology} if topology else {})
@@ -42,7 +44,7 @@ def _pod_set(job: PaddleJob, role: Role) -> Manifest:
 
 
 def _topology(annotations: Manifest) -> Manifest:
-    """The domain that the template asks for; neighbours in rank become neighbours in it."""
+    """The domain that the template or the job asks for; neighbours in rank become neighbours in it."""
     known = contract.TOPOLOGY_REQUESTS.items()
     found = {kind: annotations[annotation] for kind, annotation in known if annotation in annotations}
     return found | {"podIndexLabel": contract.LABEL_INDEX} if found else {}

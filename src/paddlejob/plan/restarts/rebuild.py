@@ -38,7 +38,7 @@ def next_attempt(s: Snapshot) -> dict[str, object]:
         "attempt": s.status.attempt + 1,
         "nextRestartTime": "",
         "replacements": "",
-        "worker": s.status.role(Role.WORKER).model_copy(update={"finished": ""}),
+        "worker": s.status.role(Role.WORKER).model_copy(update={"finished": "", "ranks": ""}),
         "progress": progress
         and progress.model_copy(update={"stepAtStart": progress.highestStep, "epochAtStart": progress.highestEpoch}),
         "failuresWithoutProgress": 0 if backoff.gained_steps(s) else s.status.failuresWithoutProgress,
@@ -52,7 +52,7 @@ def pause(s: Snapshot) -> dict[str, object]:
         # A job without a status may have pods already.
         "attempt": max(s.status.attempt, *(pod.attempt for pod in s.world.pods), 0) + 1,
         "startTime": "",
-        "worker": s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": ""}),
+        "worker": s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": "", "ranks": ""}),
     }
 
 

@@ -1,8 +1,8 @@
 """How long the pods of an attempt that ends get to shut down.
 
 Peers of a collective worker that died wait for it inside a collective operation, where not even a signal handler of
-Python runs, and trainers hang when a server died: they have nothing left to save. One that ignores SIGTERM, as process 1
-of a container does by default, would cost the whole grace period of 30 s.
+Python runs, and trainers hang when a server died: they have nothing left to save. One that ignores SIGTERM, as process
+1 of a container does by default, would cost the whole grace period of 30 s.
 """
 
 from __future__ import annotations

@@ -42,6 +42,8 @@ class Piece:
 
     replica: str
     lines: list[str]
+    bar: str = ""
+    """What a progress bar after these lines shows now: a line that rewrites itself and has not ended."""
     skipped: int = 0
     """Bytes before these lines that were left out, because the log grows faster than a page can show."""
 
@@ -75,7 +77,13 @@ def parse_query(replica: str, attempt: str) -> LogQuery:
     return LogQuery(replica, int(attempt or 0))
 
 
+def last_state(line: bytes) -> bytes:
+    """Of a line that may be unfinished: if it is a progress bar that rewrites itself, only what it shows now."""
+    cut = line.rfind(b"\r", 0, -1)
+    return line[cut + 1 :]
+
+
 def decode(line: bytes, limit: int = 10_000) -> str:
     """A line as text; of a progress bar that rewrites itself only the last state."""
-    text = line[: limit * 4].rstrip(b"\r\n").rpartition(b"\r")[2].decode(errors="replace")
+    text = last_state(line.rstrip(b"\r\n"))[: limit * 4].decode(errors="replace")
     return text if len(text) <= limit else f"{text[:limit]}…"

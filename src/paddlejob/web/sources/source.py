@@ -34,6 +34,9 @@ class Source(Protocol):
 
     def describe(self) -> Description: ...
 
+    def flags(self, namespace: str) -> list[str]:
+        """The flags that select this target, also if the remembered one or the current context is another by now."""
+
     async def run(self) -> None:
         """Keep what is needed current until cancelled."""
 

@@ -5,12 +5,20 @@ import { t } from "./i18n.js";
 export class Problem extends Error {}
 
 export async function get(path) {
-  return read(await fetch(path, { credentials: "same-origin" }));
+  return read(await send(path, {}));
 }
 
 export async function post(path, body) {
   const headers = { "Content-Type": "application/json" };
-  return read(await fetch(path, { method: "POST", headers, body: JSON.stringify(body), credentials: "same-origin" }));
+  return read(await send(path, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+async function send(path, options) {
+  try {
+    return await fetch(path, { credentials: "same-origin", ...options });
+  } catch {
+    throw new Problem(t("lost"));
+  }
 }
 
 async function read(response) {
@@ -47,10 +55,11 @@ export class Stream {
       this.close();
       if (this.problem) this.problem(JSON.parse(event.data).error);
     });
-    source.addEventListener("error", () => {
+    source.addEventListener("error", async () => {
       banner(t("lost"));
       this.stop();
       this.timer = setTimeout(() => this.start(), 1500);
+      if (await isNewServer()) banner(t("newServer"));
     });
     return this;
   }
@@ -66,6 +75,12 @@ export class Stream {
     this.stop();
     document.removeEventListener("visibilitychange", this.toggle);
   }
+}
+
+// A stream does not tell why it ended. A server that was started again does not know the cookie of this page.
+async function isNewServer() {
+  const answer = await send("/api/jobs", { method: "HEAD" }).catch(() => null);
+  return answer?.status === 401;
 }
 
 export function banner(text) {

@@ -8,8 +8,7 @@ const HEIGHT = 190;
 const COLOURS = 7;
 
 export class Chart {
-  constructor(title, stepName) {
-    this.stepName = stepName;
+  constructor(title) {
     this.curves = [];
     this.tip = h("div", { class: "tip", hidden: true });
     this.plot = h("div", { class: "plot", tabindex: "0", role: "img", "aria-label": title });
@@ -24,7 +23,8 @@ export class Chart {
   }
 
   // A curve has a label, a colour number, and arrays of steps and values.
-  show(curves) {
+  show(curves, stepName) {
+    this.stepName = stepName;
     this.curves = curves.filter((curve) => curve.steps.length);
     this.draw();
   }

@@ -58,11 +58,11 @@ export class Curves {
     for (const [name, chart] of this.charts) if (!names.includes(name)) this.remove(name, chart);
     for (const name of names) {
       if (!this.charts.has(name)) {
-        const chart = new Chart(name, t("step"));
+        const chart = new Chart(name);
         this.charts.set(name, chart);
         this.grid.append(chart.element);
       }
-      this.charts.get(name).show(this.curves(name, series));
+      this.charts.get(name).show(this.curves(name, series), t(series.axis === "epoch" ? "epoch" : "step"));
     }
     replace(this.chips, [...this.others.entries()].map(([key, { row }]) => h("button", { class: "chip", title: t("close"), onclick: () => { this.others.delete(key); this.update(); } }, `${row.name} ✕`)));
   }
@@ -78,7 +78,7 @@ export class Curves {
     const own = series.metrics[name].map((curve, index) => ({ ...curve, colour: index, label: `${this.others.size ? `${this.row.name} · ` : ""}${t("attempt")} ${curve.attempt}` }));
     let colour = own.length;
     for (const { row, series: other } of this.others.values()) {
-      for (const curve of other?.metrics[name] || []) {
+      for (const curve of other && Object.hasOwn(other.metrics, name) ? other.metrics[name] : []) {
         own.push({ ...curve, colour, label: `${row.name} · ${t("attempt")} ${curve.attempt}` });
         colour += 1;
       }

@@ -21,6 +21,24 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+const drawn = new WeakMap();
+const keyOf = (element) => element.dataset.action || element.getAttribute("href") || element.textContent;
+
+// Builds the content again only if the data has changed, and keeps the focus, what is unfolded and what is scrolled.
+export function refresh(element, data, build) {
+  const text = JSON.stringify(data);
+  if (drawn.get(element) === text) return;
+  drawn.set(element, text);
+  const all = (selector) => [...element.querySelectorAll(selector)];
+  const focused = element.contains(document.activeElement) ? keyOf(document.activeElement) : null;
+  const unfolded = new Set(all("details[open] > summary").map(keyOf));
+  const left = element.querySelector(".scroll")?.scrollLeft;
+  replace(element, build());
+  for (const summary of all("summary")) if (unfolded.has(keyOf(summary))) summary.parentElement.open = true;
+  if (focused !== null) all("a, button, summary").find((one) => keyOf(one) === focused)?.focus();
+  if (left) element.querySelector(".scroll").scrollLeft = left;
+}
+
 export function replace(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }

@@ -17,6 +17,8 @@ const TEXTS = {
   local: ["this machine", "本机"],
   cluster: ["cluster", "集群"],
   name: ["Name", "名称"],
+  namespace: ["Namespace", "命名空间"],
+  target: ["Target", "目标"],
   phase: ["Status", "状态"],
   replicas: ["Replicas", "副本"],
   progress: ["Progress", "进度"],
@@ -46,6 +48,7 @@ const TEXTS = {
   noCurves: ["No metrics in the log yet.", "日志中还没有指标。"],
   compare: ["Compare with", "对比"],
   step: ["step", "步"],
+  epoch: ["epoch", "epoch（遍）"],
   attempt: ["attempt", "轮次"],
   Attempt: ["Attempt", "轮次"],
   attempts: ["Attempts", "各轮记录"],
@@ -113,6 +116,10 @@ const TEXTS = {
   skipped: [(size) => `… ${size} left out; download the log to see all …`, (size) => `… 略去 ${size}；下载日志可查看全部 …`],
   ended: ["The job has ended.", "任务已结束。"],
   lost: ["Connection to pdj web lost; retrying.", "与 pdj web 的连接已断开，正在重试。"],
+  newServer: [
+    "pdj web was started again. Open the URL that it has printed now.",
+    "pdj web 已重新启动。请打开它新打印的网址。",
+  ],
   stale: ["Shown as last seen.", "显示的是最近一次的状态。"],
   readOnly: ["read-only", "只读"],
   close: ["Close", "关闭"],
@@ -132,8 +139,8 @@ const TEXTS = {
 };
 
 export function t(key, ...args) {
+  if (!Object.hasOwn(TEXTS, key)) return key;
   const found = TEXTS[key];
-  if (!found) return key;
   const text = found[preferences.language === "zh" ? 1 : 0];
   return typeof text === "function" ? text(...args) : text;
 }

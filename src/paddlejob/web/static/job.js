@@ -3,11 +3,13 @@
 import { get, jobPath, Stream } from "./api.js";
 import { actionButtons } from "./actions.js";
 import { Curves } from "./curves.js";
-import { h, replace } from "./dom.js";
+import { h, refresh, replace } from "./dom.js";
 import { bytes, clock, duration, now, number } from "./format.js";
 import { t } from "./i18n.js";
 import { badge, bar, jobLink, since } from "./widgets.js";
 
+const REDRAW = 5;
+const AGAIN = 2000;
 const OVER = new Set(["Completed", "Failed", "Suspended", "Interrupted", "Damaged"]);
 
 export function jobHead(row, page) {
@@ -23,26 +25,33 @@ export function jobPage(main, row) {
   replace(main, jobHead(row, "overview"), parts.head, curves.element, parts.attempts, parts.replicas, parts.events, h("section", {}, h("details", { id: "file" }, h("summary", {}, t("file")), file), plan(row)));
   let said = "";
   let last = null;
+  let stream = null;
+  let again = 0;
 
   const show = (detail) => {
     last = detail;
     curves.active = !OVER.has(detail.row.phase);
     if (!curves.active && parts.head.dataset.active === "true") curves.update();
     parts.head.dataset.active = String(curves.active);
-    const open = parts.head.querySelector("details")?.open;
-    replace(parts.head, headline(detail, (message, action) => { said = message; if (action === "delete") location.hash = "#/"; else show(last); }), said ? h("p", { class: "notice", role: "status" }, said) : null);
-    if (open) parts.head.querySelector("details").open = true;
-    replace(parts.attempts, h("h2", {}, t("attempts")), timeline(detail));
-    replace(parts.replicas, h("h2", {}, t("replicas")), replicas(detail));
-    replace(parts.events, h("h2", {}, t("events")), events(detail));
-    if (file.textContent !== detail.file) file.textContent = detail.file;
+    const done = (message, action) => { said = message; if (action === "delete") location.hash = "#/"; else show(last); };
+    const { file: text, replicas: pods, events: list, ...head } = detail;
+    refresh(parts.head, [head, said], () => [headline(detail, done), said ? h("p", { class: "notice", role: "status" }, said) : null].flat());
+    refresh(parts.attempts, [detail.attempts, detail.row.phase, Math.floor(now() / REDRAW)], () => [h("h2", {}, t("attempts")), timeline(detail)]);
+    refresh(parts.replicas, pods, () => [h("h2", {}, t("replicas")), replicas(detail)]);
+    refresh(parts.events, list, () => [h("h2", {}, t("events")), events(detail)]);
+    if (file.textContent !== text) file.textContent = text;
   };
+  // A job that was deleted may be started again under its name.
   const problem = (message) => {
     curves.active = false;
-    replace(parts.head, h("h1", {}, row.name), h("p", { class: "notice warning" }, message));
+    for (const name of ["attempts", "replicas", "events"]) refresh(parts[name], null, () => []);
+    refresh(parts.head, message, () => [h("h1", {}, row.name), h("p", { class: "notice warning" }, message)]);
+    file.textContent = "";
+    again = setTimeout(open, AGAIN);
   };
-  const stream = new Stream(`${jobPath(row)}/stream`, { message: show, problem }).start();
-  return { close: () => { stream.close(); curves.close(); }, logs: jobLink(row, "/logs") };
+  const open = () => { stream = new Stream(`${jobPath(row)}/stream`, { message: show, problem }).start(); };
+  open();
+  return { close: () => { clearTimeout(again); stream.close(); curves.close(); }, logs: jobLink(row, "/logs") };
 }
 
 // Built on the server when it is opened, because a large job has many objects.

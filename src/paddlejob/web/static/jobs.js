@@ -23,7 +23,7 @@ export function jobsPage(main) {
     type: "search", class: "search", placeholder: t("filter"), "aria-label": t("filter"), value: filters.text,
     oninput: (event) => { filters.text = event.target.value; show(); },
   });
-  const choice = (name) => h("select", { "aria-label": name, onchange: (event) => { filters[name] = event.target.value; show(); } });
+  const choice = (name) => h("select", { "aria-label": t(name), onchange: (event) => { filters[name] = event.target.value; show(); } });
   const selects = { phase: choice("phase"), namespace: choice("namespace"), target: choice("target") };
   const head = ["phase", "name", "progress", "loss", "replicas", "restarts", "age"].map((key) => h("th", { scope: "col", role: "columnheader" }, t(key)));
   const table = h("table", { class: "jobs", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), body);
@@ -33,6 +33,7 @@ export function jobsPage(main) {
 
   function apply(changes) {
     revision = changes.revision;
+    const focused = document.activeElement?.closest("tr[data-link]")?.dataset.link;
     if (changes.targets.length) targets = changes.targets;
     for (const removed of changes.removed) {
       rows.get(removed.join("/"))?.element.remove();
@@ -46,6 +47,7 @@ export function jobsPage(main) {
     }
     if (changes.rows.length || changes.removed.length) order();
     show();
+    if (focused && !body.contains(document.activeElement)) body.querySelector(`tr[data-link="${CSS.escape(focused)}"]`)?.focus();
   }
 
   function order() {

@@ -23,6 +23,7 @@ export function logsPage(main, row, replica = "") {
   const follow = h("button", { "aria-pressed": "true", class: "toggle", onclick: () => setFollowing(!following) }, t("follow"));
   const wrap = h("button", { "aria-pressed": String(state.wrap), class: "toggle", onclick: () => { state.wrap = !state.wrap; wrapLines(); } }, t("wrap"));
   const download = h("a", { class: "button", download: "" }, t("download"));
+  const bars = new Map();
   let known = [];
   let timer = 0;
 
@@ -76,11 +77,14 @@ export function logsPage(main, row, replica = "") {
   function add(pieces, first) {
     const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
     const added = document.createDocumentFragment();
+    for (const element of pieces.map((piece) => bars.get(piece.replica))) element?.remove();
     for (const piece of pieces) {
       if (piece.skipped) added.append(h("div", { class: "line muted" }, t("skipped", bytes(piece.skipped))));
       for (const text of piece.lines) added.append(line(piece.replica, text));
+      if (piece.bar) bars.set(piece.replica, line(piece.replica, piece.bar));
+      else bars.delete(piece.replica);
     }
-    lines.append(added);
+    lines.append(added, ...bars.values());
     while (lines.childElementCount > MOST_LINES) lines.firstElementChild.remove();
     note.textContent = lines.childElementCount ? "" : t("noLogs");
     if (following && (atEnd || first)) lines.scrollTop = lines.scrollHeight;
@@ -100,6 +104,7 @@ export function logsPage(main, row, replica = "") {
       begin: () => { first = true; },
       message: (pieces) => {
         if (first) replace(lines);
+        if (first) bars.clear();
         if (!prefixed() && pieces.some((piece) => !known.some((log) => log.replica === piece.replica))) fill();
         add(pieces, first);
         first = false;

@@ -11,7 +11,7 @@ const MARKS = {
 };
 
 export function badge(phase) {
-  const known = phase in MARKS;
+  const known = Object.hasOwn(MARKS, phase);
   return h(
     "span",
     { class: `badge ${known ? `phase-${phase.toLowerCase()}` : ""}`, "data-phase": phase },

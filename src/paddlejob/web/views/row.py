@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.client.targets.target import JobView
 from paddlejob.plan import times
 from paddlejob.plan.objects.pod_group import is_gang
 
 MESSAGE_LIMIT = 300
-KUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 Key = tuple[str, str]
 
 
@@ -67,7 +67,7 @@ def row_of(target: str, view: JobView, spark: tuple[float, ...] = ()) -> Row:
 
 
 def queue_of(job: PaddleJob) -> str:
-    if name := job.metadata.labels.get(KUEUE_LABEL):
+    if name := job.metadata.labels.get(contract.LABEL_QUEUE):
         return f"kueue/{job.namespace}/{name}"
     if not job.spec.roles or not is_gang(job):
         return ""

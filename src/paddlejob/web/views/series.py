@@ -31,6 +31,8 @@ class Curve:
 @dataclass(frozen=True)
 class Series:
     metrics: dict[str, list[Curve]]
+    axis: str = "step"
+    """What the steps of the curves count: step, or epoch where the log tells no steps."""
     lines: int = 0
     """How many lines were read."""
     complete: bool = True
@@ -61,7 +63,10 @@ class Collector:
     def __init__(self, spec: ProgressSpec | None) -> None:
         self._reader = SeriesReader(spec)
         self._points: dict[tuple[str, int], _Points] = {}
-        self._step: dict[int, float] = {}
+        self._position: dict[int, float] = {}
+        """The last step of each attempt, or its last epoch while no step is known."""
+        self._counted: set[int] = set()
+        """Attempts whose log tells steps."""
 
     def add(self, lines: Iterable[LogLine]) -> None:
         for row in self._reader.rows(iter(lines)):
@@ -71,15 +76,16 @@ class Collector:
         """A value without a step belongs to the last step of its attempt."""
         attempt, sample = row.line.attempt, row.sample
         if sample.step is not None:
-            self._step[attempt] = sample.step
-        elif sample.epoch is not None and attempt not in self._step:
-            self._step[attempt] = sample.epoch
+            self._position[attempt] = sample.step
+            self._counted.add(attempt)
+        elif sample.epoch is not None and attempt not in self._counted:
+            self._position[attempt] = sample.epoch
         for name, value in sample.metrics.items():
             key = (name, attempt)
             if key not in self._points and len({one for one, _ in self._points}) >= MOST_METRICS:
                 continue
             points = self._points.setdefault(key, _Points())
-            points.add(self._step.get(attempt, float(len(points.steps))), value)
+            points.add(self._position.get(attempt, float(len(points.steps))), value)
 
     def series(self, complete: bool = True) -> Series:
         found: dict[str, list[Curve]] = {}
@@ -87,7 +93,8 @@ class Collector:
         for name in names:
             attempts = sorted(attempt for one, attempt in self._points if one == name)
             found[name] = [_curve(attempt, self._points[name, attempt]) for attempt in attempts]
-        return Series(found, self._reader.lines, complete)
+        axis = "epoch" if self._position and not self._counted else "step"
+        return Series(found, axis, self._reader.lines, complete)
 
 
 def _rank(name: str) -> int:

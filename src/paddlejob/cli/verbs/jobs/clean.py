@@ -36,4 +36,7 @@ def command(
     target = LocalTarget()
     chosen = [check_job_name(name) for name in names or []]
     removed = clean(target, namespace or None, chosen, keep)
+    if not removed:
+        typer.echo("No former runs to remove.")
+        return
     typer.echo(f"removed {plural(len(removed), 'former run')}, {size(sum(run.size for run in removed))}")

@@ -67,6 +67,8 @@ def command(
 
     if role not in ("", *ROLES):
         raise BadInput(f"--role {role}: use ps, worker or heter")
+    if tail < -1:
+        raise BadInput(f"--tail {tail}: use 0 or more")
     choice = LogChoice(
         role,
         index,

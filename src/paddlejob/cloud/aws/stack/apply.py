@@ -15,7 +15,7 @@ from paddlejob.errors import NotPossible
 _EMPTY_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "REVIEW_IN_PROGRESS")
 _RESOURCES_REMAIN = (
     "resources created so far remain and are billed; fix the cause and run the same command again to resume, or delete "
-    "them with `pdj aws destroy`"
+    "them with `{undo}`"
 )
 _NEXT_STEPS = {
     "ROLLBACK_COMPLETE": "everything was rolled back; fix the cause and run the same command again",
@@ -83,7 +83,7 @@ def make_updatable(stack: Stack) -> StackState | None:
     if state is None or state.deleted:
         return None
     if state.status == "DELETE_FAILED":
-        raise NotPossible(f"stack {state.name} is partly deleted; run `pdj aws destroy` again, then `pdj aws up`")
+        raise NotPossible(f"stack {state.name} is partly deleted; run `{stack.undo}` again, then create it anew")
     if state.status in _EMPTY_STATUSES:
         _delete_empty_stack(stack, state)
         return None
@@ -107,12 +107,8 @@ def wait_for_success(stack: Stack) -> StackState:
     state, failure = stack.follow()
     if state.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
         return state
-    raise NotPossible(f"{describe_failure(state, failure)}\n{_NEXT_STEPS.get(state.status, _RESOURCES_REMAIN)}")
-
-
-def disable_termination_protection(stack: Stack) -> None:
-    names = {"StackName": stack.name, "EnableTerminationProtection": False}
-    stack.aws.call("cloudformation", "update_termination_protection", **names)
+    next_step = _NEXT_STEPS.get(state.status, _RESOURCES_REMAIN).format(undo=stack.undo)
+    raise NotPossible(f"{describe_failure(state, failure)}\n{next_step}")
 
 
 def _start_update(stack: Stack, state: StackState, confirm: Confirm, **request: Any) -> bool:
@@ -138,8 +134,7 @@ def _given(values: Parameters) -> list[dict[str, Any]]:
 
 def _delete_empty_stack(stack: Stack, state: StackState) -> None:
     stack.say(f"stack {state.name} is {state.status} and empty: deleting it first")
-    disable_termination_protection(stack)
-    stack.start("delete_stack")
+    stack.delete()
     state, failure = stack.follow(state.id)
     if not state.deleted:
         raise NotPossible(describe_failure(state, failure))

@@ -120,7 +120,9 @@ def _begin(s: Snapshot, ready: list[Pod]) -> Plan:
         "training continues from its checkpoint"
     )
     kept = {pod.uid for pod in ready}
-    worker = s.status.role(Role.WORKER).model_copy(update={"finished": "", "members": indexes.format(members)})
+    worker = s.status.role(Role.WORKER).model_copy(
+        update={"finished": "", "members": indexes.format(members), "ranks": ""}
+    )
     status = reported(
         s,
         Phase.RESTARTING,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Action, Create, Delete, Kind, Plan
 from paddlejob.plan.diagnosis import rejections
-from paddlejob.plan.objects.pod_group import group_in_use, is_gang, min_member, pod_group_manifest
+from paddlejob.plan.objects.pod_group import asks_for_gang, group_in_use, is_gang, min_member, pod_group_manifest
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 
@@ -33,7 +33,7 @@ def wait_for_gang(s: Snapshot) -> Plan | None:
     if not s.world.gang_scheduler:
         return _wait(s, "VolcanoMissing", VOLCANO_MISSING, 30)
     patience = times.parse(s.job.metadata.creationTimestamp or times.format(s.now)) + USER_GROUP_SECONDS
-    if s.job.spec.schedulingPolicy is None and s.now < patience:
+    if not asks_for_gang(s.job) and s.now < patience:
         return _wait(s, "WaitingForPodGroup", f"waiting for a PodGroup {s.job.name}", patience - s.now)
     return _create(s)
 

@@ -1,7 +1,9 @@
 """A half-built job releases what it holds: two such jobs, each waiting for what the other has, would deadlock.
 
 It does so after `spec.scheduleTimeoutSeconds`, plus up to 50%; that differs between jobs, so one of two goes first.
-A gang that Volcano schedules as a whole never holds a half, but one with a smaller minAvailable may.
+A gang that Volcano schedules as a whole never holds a half, but one with a smaller minAvailable may. So does a job
+that must stay within one domain: the first pod chooses it, whether or not the others fit. The next attempt prefers
+domains that were not tried.
 """
 
 from __future__ import annotations
@@ -9,10 +11,14 @@ from __future__ import annotations
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.diagnosis.reasons import in_one_domain
 from paddlejob.plan.restarts.jitter import jitter
 from paddlejob.plan.restarts.rebuild import rebuild
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod
+
+MOST_DOMAINS = 16
+"""Domains that are remembered; with more, the oldest is forgotten."""
 
 
 def release_half_created(s: Snapshot) -> Plan | None:
@@ -33,13 +39,21 @@ def release_half_scheduled(s: Snapshot) -> Plan | None:
     """Its pods occupy nodes, and the rest of them fit on none."""
     if not _is_over(s, _half_scheduled_since(s)):
         return None
+    tried = _domain(s)
     message = (
-        f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node; the {len(_scheduled(s))} that do are "
-        "deleted for now so that other jobs can use their resources; free or add nodes, or lower the requests of the "
-        f"template: {s.unscheduled[0].message}"
+        f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node{in_one_domain(s.job, tried)}; the "
+        f"{len(_scheduled(s))} that do are deleted for now so that other jobs can use their resources; free or add "
+        f"nodes, or lower the requests of the template: {s.unscheduled[0].message}"
     )
     delay = jitter(s.job, s.status.attempt, 5, 30)
-    return rebuild(s, Cause("HalfPlaced", message), because="half scheduled", delay=delay)
+    avoided = tuple(one for one in s.status.avoidedDomains if one != tried) + ((tried,) if tried else ())
+    cause = Cause("HalfPlaced", message)
+    return rebuild(s, cause, because="half scheduled", delay=delay, avoidedDomains=avoided[-MOST_DOMAINS:])
+
+
+def _domain(s: Snapshot) -> str:
+    """The domain that the pods which have a node must not leave; empty if there is none, or it is not known."""
+    return next((found for pod in _scheduled(s) if (found := s.world.domains.get(pod.node))), "")
 
 
 def half_created_until(s: Snapshot) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from paddlejob import contract
 from paddlejob.api.types import Phase, Role, RoleStatus
-from paddlejob.plan import indexes, names, times
+from paddlejob.plan import indexes, names, ranks, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
 from paddlejob.plan.diagnosis import reasons, rejections
 from paddlejob.plan.objects import environment, network
@@ -47,10 +47,19 @@ def _all_run(pods: list[Pod]) -> bool:
 
 
 def _members(s: Snapshot) -> dict[str, RoleStatus]:
-    """The record of the workers that an elastic job begins with."""
+    """The record of the workers that an elastic job begins with, and of the ranks that follow the nodes."""
     worker = s.status.role(Role.WORKER)
     members = indexes.format(s.members) if is_resizable(s.job) else worker.members
-    return {"worker": worker.model_copy(update={"members": members})}
+    return {"worker": worker.model_copy(update={"members": members, "ranks": ranks.record(_workers(s))})}
+
+
+def _workers(s: Snapshot) -> list[int]:
+    """The workers in the order of their ranks: as recorded, or by the nodes that they have now."""
+    if not ranks.follow_nodes(s.job):
+        return sorted(s.members)
+    if s.published:
+        return indexes.parse_order(s.status.role(Role.WORKER).ranks) or sorted(s.members)
+    return ranks.in_order((pod for pod in s.current.values() if pod.role is Role.WORKER), s.world.domains)
 
 
 def _hold(s: Snapshot) -> Plan:
@@ -72,7 +81,7 @@ def _restore(s: Snapshot, pods: list[Pod]) -> Plan:
 
 def _variables(s: Snapshot, pods: list[Pod]) -> dict[str, str]:
     hosts = {(pod.role, pod.index): network.host_of(s.job, pod) for pod in pods}
-    return environment.of_attempt(s.job, s.status.attempt, hosts)
+    return environment.of_attempt(s.job, s.status.attempt, hosts, _workers(s))
 
 
 def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
@@ -81,7 +90,7 @@ def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
     name = names.environment(s.job, attempt)
     rejection = s.world.rejection_of(name)
     reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")
-    published = {"publishedAttempt": attempt, "nextRestartTime": "", **_members(s)}
+    published = {"publishedAttempt": attempt, "nextRestartTime": "", "avoidedDomains": (), **_members(s)}
     status = reported(s, Phase.STARTING, reason, message, **published)
     create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, variables))
     # A rejected environment is created again when that is due; before that, no pod can start.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from paddlejob import contract
 from paddlejob.errors import ApiError
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import Object, Resource
@@ -13,8 +14,6 @@ from paddlejob.web.views.machine import Queue
 from paddlejob.web.views.row import Row
 
 VOLCANO_QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
-KUEUE = "kueue.x-k8s.io"
-KUEUE_VERSIONS = ("v1beta2", "v1beta1")
 WAITING = ("Pending", "Restarting", "Suspended")
 MOST_WAITING = 50
 Amounts = dict[str, float]
@@ -31,11 +30,14 @@ async def _of_volcano(client: Client, waiting: list[Row]) -> list[Queue]:
 
 
 async def _of_kueue(client: Client, namespace: str, waiting: list[Row]) -> list[Queue]:
-    for version in KUEUE_VERSIONS:
-        found = await _listed(client, Resource(KUEUE, version, "clusterqueues", namespaced=False))
-        if found is not None:
-            locals_ = await _listed(client, Resource(KUEUE, version, "localqueues"), namespace) or []
-            return [kueue_queue(one, locals_, waiting) for one in found]
+    """By the newest version that is served. Users who may not list ClusterQueues see the LocalQueues they submit to."""
+    for version in contract.KUEUE_VERSIONS:
+        shared = await _listed(client, Resource(contract.KUEUE_GROUP, version, "clusterqueues", namespaced=False))
+        own = await _listed(client, Resource(contract.KUEUE_GROUP, version, "localqueues"), namespace)
+        if shared is not None:
+            return [kueue_queue(one, own or [], waiting) for one in shared]
+        if own is not None:
+            return [local_queue(one, waiting) for one in own]
     return []
 
 
@@ -54,16 +56,28 @@ def volcano_queue(queue: Object, waiting: list[Row]) -> Queue:
 
 
 def kueue_queue(queue: Object, local_queues: list[Object], waiting: list[Row]) -> Queue:
-    name, status = queue["metadata"]["name"], queue.get("status") or {}
+    name = queue["metadata"]["name"]
     groups = (queue.get("spec") or {}).get("resourceGroups") or []
     limits = _summed((one, "nominalQuota") for group in groups for one in group.get("flavors") or [])
-    used = _summed((one, "total") for one in status.get("flavorsReservation") or status.get("flavorsUsage") or [])
     feeding = {
         f"kueue/{one['metadata']['namespace']}/{one['metadata']['name']}"
         for one in local_queues
         if (one.get("spec") or {}).get("clusterQueue") == name
     }
+    return _of_status(name, queue, limits, [row for row in waiting if row.queue in feeding])
+
+
+def local_queue(queue: Object, waiting: list[Row]) -> Queue:
+    """Without limits: they belong to its ClusterQueue."""
+    name = f"{queue['metadata']['namespace']}/{queue['metadata']['name']}"
+    return _of_status(name, queue, {}, [row for row in waiting if row.queue == f"kueue/{name}"])
+
+
+def _of_status(name: str, queue: Object, limits: Amounts, waiting: list[Row]) -> Queue:
+    """What both kinds of queue report in the same way."""
+    status = queue.get("status") or {}
     active: Object = next((one for one in status.get("conditions") or [] if one.get("type") == "Active"), {})
+    used = _summed((one, "total") for one in status.get("flavorsReservation") or status.get("flavorsUsage") or [])
     return Queue(
         "Kueue",
         name,
@@ -71,7 +85,7 @@ def kueue_queue(queue: Object, local_queues: list[Object], waiting: list[Row]) -
         _resources(used, limits),
         pending=int(status.get("pendingWorkloads") or 0),
         running=int(status.get("admittedWorkloads") or 0),
-        waiting=[_title(row) for row in waiting if row.queue in feeding][:MOST_WAITING],
+        waiting=[_title(row) for row in waiting][:MOST_WAITING],
     )
 
 

@@ -52,12 +52,17 @@ class ClusterSource:
         self._machine = ClusterMeter()
 
     def describe(self) -> Description:
-        error = self._error
-        if self._informer and self._informer.synced.is_set():
-            error = str(self.target.not_installed()) if self._informer.absent else self._informer.last_error
-        elif self._informer:
-            error = self._informer.last_error or error
+        error, informer = self._error, self._informer
+        # An informer without jobs is empty, and so as false as none.
+        if informer is not None and informer.synced.is_set():
+            error = str(self.target.not_installed()) if informer.absent else informer.last_error
+        elif informer is not None:
+            error = informer.last_error or error
         return Description(self.name, self.target.access.server, error, self._namespace)
+
+    def flags(self, namespace: str) -> list[str]:
+        context = self.target.access.context
+        return [*(["--context", context] if context else ["--cluster"]), "-n", namespace]
 
     async def run(self) -> None:
         try:
@@ -90,7 +95,7 @@ class ClusterSource:
                     return
 
     async def refresh(self) -> Mapping[Key, Row]:
-        rows = {(row.namespace, row.name): row for row in self._informer} if self._informer else {}
+        rows = {(row.namespace, row.name): row for row in self._informer or ()}
         for key in self._sparks.keys() - rows.keys():
             del self._sparks[key]
         return rows

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paddlejob.local.state.logs import is_over
 from paddlejob.local.state.store import JobFolder
-from paddlejob.web.logs.lines import LogQuery, LogRef, Piece, decode
+from paddlejob.web.logs.lines import LogQuery, LogRef, Piece, decode, last_state
 
 FIRST_BYTES = 256 * 1024
 """Of the end of a log, when a page opens it; of all replicas together four times as much."""
@@ -56,16 +56,22 @@ class Tail:
         self._offset = -1
         self._first_bytes = first_bytes
         self._unfinished = b""
+        self._bar = ""
 
     def news(self, over: bool) -> Piece | None:
-        """The lines that were added; once the job is `over`, also a last one without a newline."""
+        """The lines that were added; one without a newline once the job is `over`, or if it is very long."""
         size = _size(self._file.path)
         skipped = self._skip(size)
         text = self._unfinished + self._read(size)
-        *lines, self._unfinished = text.split(b"\n")
-        if over and self._unfinished:
+        *lines, unfinished = text.split(b"\n")
+        self._unfinished = last_state(unfinished)
+        if self._unfinished and (over or len(self._unfinished) > BATCH_BYTES):
             lines, self._unfinished = [*lines, self._unfinished], b""
-        return Piece(self._file.replica, [decode(line) for line in lines], skipped) if lines or skipped else None
+        rewritten = b"\r" in unfinished or (self._bar and not lines)
+        before, self._bar = self._bar, decode(self._unfinished) if rewritten else ""
+        if not lines and not skipped and self._bar == before:
+            return None
+        return Piece(self._file.replica, [decode(line) for line in lines], self._bar, skipped)
 
     def _skip(self, size: int) -> int:
         """Go near the end; returns how many bytes are left out."""

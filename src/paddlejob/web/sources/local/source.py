@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 from paddlejob.client.targets.local import LocalTarget
@@ -43,15 +42,19 @@ class LocalSource:
         self._gpus = GpuTable()
         self._machine = MachineMeter(self.target.store, self._gpus)
         self._series = SeriesFiles()
+        self._rows: Mapping[Key, Row] = {}
+        self._error = ""
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
 
     def describe(self) -> Description:
-        return Description(self.name, "this machine", namespace=self._namespace)
+        return Description(self.name, "this machine", self._error, self._namespace)
+
+    def flags(self, namespace: str) -> list[str]:
+        return ["--local", "-n", namespace]
 
     async def run(self) -> None:
         """Read all jobs once, so that the first page does not wait for it; then sample logs while a page is open."""
-        with suppress(OSError):
-            await self.refresh()
+        await self.refresh()
         while True:
             await self.in_thread(self._jobs.sample_losses)
             await asyncio.sleep(SPARK_PAUSE)
@@ -62,7 +65,13 @@ class LocalSource:
         return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
 
     async def refresh(self) -> Mapping[Key, Row]:
-        return await self.in_thread(self._jobs.rows)
+        """While the files cannot be read, the jobs as they were last seen."""
+        try:
+            self._rows = await self.in_thread(self._jobs.rows)
+            self._error = ""
+        except OSError as error:
+            self._error = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return self._rows
 
     async def view(self, namespace: str, name: str) -> JobView:
         return await self.in_thread(self._jobs.view, namespace, name)

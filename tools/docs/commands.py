@@ -28,10 +28,8 @@ class Command:
 def commands(page: Path) -> Iterator[Command]:
     """The commands in the blocks of a page, without prompts, comments, pipes and redirections."""
     for block in parse(page.read_text()).blocks:
-        if block.language in SHELL:
-            for line in command_lines(block):
-                for words in simple_commands(line):
-                    yield Command(f"{page.relative_to(ROOT)}:{block.line}", words)
+        for words in commands_of(block):
+            yield Command(f"{page.relative_to(ROOT)}:{block.line}", words)
 
 
 def inline_commands(page: Path) -> Iterator[Command]:
@@ -39,6 +37,12 @@ def inline_commands(page: Path) -> Iterator[Command]:
     for number, line in enumerate(page.read_text().splitlines(), 1):
         for text in INLINE.findall(line):
             yield Command(f"{page.relative_to(ROOT)}:{number}", tuple(shlex.split(text, comments=True)))
+
+
+def commands_of(block: Block) -> Iterator[tuple[str, ...]]:
+    if block.language in SHELL:
+        for line in command_lines(block):
+            yield from simple_commands(line)
 
 
 def command_lines(block: Block) -> list[str]:
