@@ -235,6 +235,7 @@ class Model:
     def end(self, name: str, code: int, **more: Any) -> None:
         phase = PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED
         if name in self.pods and self.pods[name].phase is PodPhase.RUNNING:
+            more.setdefault("containers_ended", not more.get("lingers"))
             self.change(name, phase=phase, exit_code=code, **more)
 
     def edit(self, **spec: Any) -> None:

@@ -56,6 +56,17 @@ def container_status(pod: Object, environment: str) -> ContainerStatus:
     return found
 
 
+def containers_ended(pod: Object) -> bool:
+    """Whether the kubelet reports an end for every container that it would keep running."""
+    spec, status = pod["spec"], pod.get("status") or {}
+    sidecars = [one for one in spec.get("initContainers") or [] if one.get("restartPolicy") == "Always"]
+    all_of_them = [*spec["containers"], *sidecars, *(spec.get("ephemeralContainers") or [])]
+    kinds = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+    reported = [one for kind in kinds for one in status.get(kind) or []]
+    ended = {one["name"] for one in reported if (one.get("state") or {}).get("terminated")}
+    return bool(ended) and {one["name"] for one in all_of_them} <= ended
+
+
 def _evicted_for_usage(pod: Object, status: Object) -> bool:
     """Whether the kubelet evicted the pod for what it used itself; such an eviction is a failure."""
     evicted = status.get("phase") == "Failed" and status.get("reason") == evictions.REASON

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.resource import Object
-from paddlejob.objects.container_status import container_status
+from paddlejob.objects.container_status import container_status, containers_ended
 from paddlejob.objects.resources import attempt_of, job_of, labels_of, owner_of, owning_job
 from paddlejob.objects.startup import startup
 from paddlejob.objects.stored_job import StoredJob, stored
@@ -165,6 +165,7 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         woken_at=woken_at,
         stopping=spec.get("activeDeadlineSeconds") == 1,
         lingers=status.get("phase") not in ("Failed", "Succeeded"),
+        containers_ended=containers_ended(obj),
         scheduling_since=before.scheduling_since,
         nominated=before.nominated,
         initializing=before.initializing,

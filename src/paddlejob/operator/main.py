@@ -34,8 +34,11 @@ from paddlejob.operator.metrics.certificate import Certificate
 MAX_CONCURRENT_RECONCILES = 16
 REVIEW_TIMEOUT = 5.0
 """Seconds to check a token; Prometheus gives a scrape ten."""
-IDENTITY = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
-"""The same for every term of this process: it may take up its own lease at once, another process has to wait."""
+IDENTITY = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+"""Who holds the lease may take it up at once: this process, or in a pod the process of its restarted container.
+
+The kubelet starts a container again only after its process has ended, so the two never run at the same time.
+"""
 log = logging.getLogger("paddlejob.operator")
 
 

@@ -52,6 +52,8 @@ class Pod:
     stopping: bool = False
     lingers: bool = False
     """Containers other than the training container may still run."""
+    containers_ended: bool = False
+    """Its kubelet reports that none of its containers runs any more; until the pod is gone it may take seconds."""
     scheduling_since: float = 0.0
     """When it was scheduled to its node, or first found to fit on none; 0 if unknown."""
     nominated: bool = False

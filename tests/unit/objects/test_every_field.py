@@ -33,6 +33,9 @@ def state(name: str = "paddle", **state: Any) -> dict[str, Any]:
     return {"name": name, "state": state}
 
 
+ENDED = state(terminated=TERMINATED)
+
+
 def test_a_pod_with_everything():
     made = api_pod({"phase": "Running", "podIP": "10.0.0.7", "containerStatuses": [state(terminated=TERMINATED)]})
     made["spec"] |= {"nodeName": "node-3", "activeDeadlineSeconds": 1}
@@ -57,6 +60,7 @@ def test_a_pod_with_everything():
         woken_at=0.0,
         stopping=True,
         lingers=True,
+        containers_ended=True,
     )
 
 
@@ -76,6 +80,46 @@ def test_only_a_deadline_of_one_second_stops_a_pod(seconds: int, stopping: bool)
     made = api_pod()
     made["spec"]["activeDeadlineSeconds"] = seconds
     assert seen(made).stopping is stopping
+
+
+@pytest.mark.parametrize(
+    ("status", "ended"),
+    [
+        ({"containerStatuses": [ENDED]}, False),
+        (
+            {
+                "containerStatuses": [state(terminated=TERMINATED)],
+                "initContainerStatuses": [state("proxy", running={})],
+            },
+            False,
+        ),
+        (
+            {
+                "containerStatuses": [state(running={})],
+                "initContainerStatuses": [state("proxy", terminated=TERMINATED)],
+            },
+            False,
+        ),
+        (
+            {
+                "containerStatuses": [ENDED],
+                "initContainerStatuses": [state("setup", waiting={}), state("proxy", terminated=TERMINATED)],
+            },
+            True,
+        ),
+    ],
+)
+def test_the_containers_of_a_pod_have_ended_when_its_sidecars_have_too(status: dict[str, Any], ended: bool):
+    made = api_pod({"phase": "Running", **status})
+    made["spec"]["initContainers"] = [{"name": "setup"}, {"name": "proxy", "restartPolicy": "Always"}]
+    assert seen(made).containers_ended is ended
+
+
+def test_a_debug_container_keeps_a_pod_alive():
+    made = api_pod({"phase": "Running", "containerStatuses": [state(terminated=TERMINATED)]})
+    assert seen(made).containers_ended
+    made["spec"]["ephemeralContainers"] = [{"name": "debug"}]
+    assert not seen(made).containers_ended
 
 
 @pytest.mark.parametrize(("phase", "lingers"), [("Running", True), ("Failed", False), ("Succeeded", False)])

@@ -143,6 +143,19 @@ def test_a_pod_never_restarts_by_itself_and_has_no_token_unless_it_names_an_acco
     assert "automountServiceAccountToken" not in worker(with_template(serviceAccount="robot"))["spec"]
 
 
+def test_a_program_is_not_process_1_unless_its_image_or_template_wants_that():
+    def shared(container: dict[str, Any], **pod: Any) -> object:
+        return worker(with_template(container, **pod))["spec"].get("shareProcessNamespace")
+
+    program = {"command": ["python", "train.py"]}
+    assert shared(program) is True
+    assert shared(program, shareProcessNamespace=False) is False
+    assert shared(program, hostPID=True) is None, "Kubernetes rejects both"
+    assert shared({}) is None, "the entry point of the image may be an init system"
+    two = [{"name": "paddle", "image": "i", **program}, {"name": "exporter", "image": "i", **program}]
+    assert shared(program, containers=two) is None, "they would see each other's environment"
+
+
 def test_what_a_template_says_about_our_own_marks_is_not_taken():
     given = {
         "labels": {"team": "a", contract.LABEL_INDEX: "9"},

@@ -73,3 +73,15 @@ async def test_a_template_that_sets_its_own_shutdown_decides(own: str):
     model.change("mnist-worker-1", phase=PodPhase.FAILED, exit_code=1)
     await model.step()
     assert model.graces["mnist-worker-0"] is None
+
+
+async def test_the_next_attempt_does_not_wait_for_pods_whose_containers_have_all_ended():
+    model = await running(workers=3)
+    model.end("mnist-worker-1", 1)
+    model.end("mnist-worker-2", 1, lingers=True)
+    await model.step()
+    assert sorted(model.pods) == ["mnist-worker-0", "mnist-worker-2"]
+    assert all(pod.deleting for pod in model.pods.values()), "what may still run has its time to end"
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, exit_code=143, containers_ended=True)
+    await model.step()
+    assert sorted(model.pods) == ["mnist-worker-2"]

@@ -75,6 +75,7 @@ def pod_manifest(
     if not (spec.get("serviceAccountName") or spec.get("serviceAccount")):
         spec.setdefault("automountServiceAccountToken", False)
     _tolerate_lost_nodes(spec)
+    _end_on_signals(spec)
     trainer = training_container(spec["containers"])
     annotations[contract.ANNOTATION_TRAINING_CONTAINER] = trainer["name"]
     made = environment.of_pod(job, role, index, attempt)
@@ -138,6 +139,15 @@ def overridden(job: PaddleJob, role: Role) -> list[str]:
     given = {one["name"] for one in training_container(containers).get("env") or []}
     shared = environment.of_attempt(job, 1, dict.fromkeys(job.spec.slots, "")).keys() - {contract.ENV_UNBUFFERED}
     return sorted(given & ({one["name"] for one in environment.of_pod(job, role, 0, 1)} | shared))
+
+
+def _end_on_signals(spec: Manifest) -> None:
+    """Process 1 ignores signals that it does not handle: SIGTERM, and SIGABRT of a broken connection to a peer.
+
+    An image whose own entry point runs may need to be process 1, and several containers would see each other's secrets.
+    """
+    if len(spec["containers"]) == 1 and spec["containers"][0].get("command") and not spec.get("hostPID"):
+        spec.setdefault("shareProcessNamespace", True)
 
 
 def _tolerate_lost_nodes(spec: Manifest) -> None:

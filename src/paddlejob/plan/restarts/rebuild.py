@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role
 from paddlejob.plan import times
-from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent
+from paddlejob.plan.actions import Action, Plan, RecordEvent
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
 from paddlejob.plan.restarts import backoff
-from paddlejob.plan.restarts.shutdown import nothing_to_save, short_grace
+from paddlejob.plan.restarts.shutdown import delete_pod, nothing_to_save, short_grace
 from paddlejob.plan.snapshot import Snapshot
 
 
@@ -58,7 +58,5 @@ def pause(s: Snapshot) -> dict[str, object]:
 
 def delete_pods(s: Snapshot, because: str, *, quick: bool = False) -> list[Action]:
     return [
-        Delete(Kind.POD, pod.name, pod.uid, because, grace=short_grace(s.job, pod) if quick else None)
-        for pod in s.world.pods
-        if not pod.deleting
+        delete_pod(pod, because, short_grace(s.job, pod) if quick else None) for pod in s.world.pods if not pod.deleting
     ]

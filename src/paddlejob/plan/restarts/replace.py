@@ -6,10 +6,11 @@ with a smaller number was replaced already, so that a crash neither loses nor do
 
 from __future__ import annotations
 
-from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
+from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.report import reported
 from paddlejob.plan.restarts import replacements
+from paddlejob.plan.restarts.shutdown import delete_pod
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod
 
@@ -32,5 +33,5 @@ def replace(s: Snapshot, pods: list[Pod], cause: Cause) -> Plan:
     counts = {**s.replaced, **{(pod.role, pod.index): times_replaced(s, pod) + 1 for pod in pods}}
     formatted = replacements.format({slot: counts[slot] for slot in s.slots if slot in counts})
     status = reported(s, s.waiting_phase, cause.reason, cause.message, replacements=formatted)
-    deletes = [Delete(Kind.POD, pod.name, pod.uid, "replaced alone") for pod in pods]
+    deletes = [delete_pod(pod, "replaced alone") for pod in pods]
     return Plan(status, (*deletes, RecordEvent(cause.reason, cause.message, warning=True)))

@@ -1,18 +1,28 @@
 """How long the pods of an attempt that ends get to shut down.
 
 Peers of a collective worker that died wait for it inside a collective operation, where not even a signal handler of
-Python runs, and trainers hang when a server died: they have nothing left to save. A program that is the first process
-of its container ignores SIGTERM by default, so it would cost the whole grace period of 30 s.
+Python runs, and trainers hang when a server died: they have nothing left to save. One that ignores SIGTERM, as process
+1 of a container does by default, would cost the whole grace period of 30 s.
 """
 
 from __future__ import annotations
 
 from paddlejob.api.types import Mode, PaddleJob, Role
+from paddlejob.plan.actions import Delete, Kind
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import NODE_LOST, Pod, PodPhase
 
 SHORT_GRACE = 2
 """Seconds between SIGTERM and SIGKILL: the least that a kubelet gives."""
+
+
+def delete_pod(pod: Pod, because: str, grace: int | None = None) -> Delete:
+    """Delete a pod whose name is needed again.
+
+    A kubelet takes two rounds of a second each to remove a pod whose containers have ended. Nothing of it runs, so the
+    next pod need not wait for that.
+    """
+    return Delete(Kind.POD, pod.name, pod.uid, because, force=pod.containers_ended, grace=grace)
 
 
 def short_grace(job: PaddleJob, pod: Pod) -> int | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from paddlejob.api.types import Phase
-from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
+from paddlejob.plan.actions import Plan, RecordEvent
 from paddlejob.plan.policies.live.losses import DISRUPTIONS, FAILURES, IGNORED, TIMEOUTS, Loss
 from paddlejob.plan.report import reported
 from paddlejob.plan.restarts import backoff, replacements
 from paddlejob.plan.restarts.replace import times_replaced
+from paddlejob.plan.restarts.shutdown import delete_pod
 from paddlejob.plan.snapshot import Snapshot
 
 REASON = "WorkerReplaced"
@@ -29,7 +30,7 @@ def replace_workers(s: Snapshot, losses: list[Loss]) -> Plan:
     changes = {"replacements": formatted, "failuresWithoutProgress": failures, **counters}
     status = reported(s, phase, REASON, message, **changes)
     pods = [one.pod for one in losses if one.pod and not one.pod.deleting]
-    deletes = [Delete(Kind.POD, pod.name, pod.uid, "replaced alone") for pod in pods]
+    deletes = [delete_pod(pod, "replaced alone") for pod in pods]
     return Plan(status, (*deletes, RecordEvent(REASON, message, warning=True)), s.now)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from paddlejob.api.types import Phase
 from paddlejob.plan import times
-from paddlejob.plan.actions import Delete, Kind, Plan
+from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.overdue import still_runs
 from paddlejob.plan.diagnosis.reasons import Reason
 from paddlejob.plan.report import reported
+from paddlejob.plan.restarts.shutdown import delete_pod
 from paddlejob.plan.snapshot import Snapshot
 
 FINALIZER_PATIENCE = 60.0
@@ -18,7 +19,8 @@ def clear_stale(s: Snapshot) -> Plan | None:
         return None
     phase = s.status.phase or Phase.PENDING
     reason, message = _remains(s) or (s.status.reason, s.status.message)
-    deletes = [Delete(Kind.POD, pod.name, pod.uid, "of an earlier attempt") for pod in s.stale if not pod.deleting]
+    due = [pod for pod in s.stale if not pod.deleting or pod.containers_ended]
+    deletes = [delete_pod(pod, "of an earlier attempt") for pod in due]
     patience = [pod.deletion_due + FINALIZER_PATIENCE for pod in s.stale if pod.deletion_due is not None]
     wake_at = times.earliest(*(moment for moment in patience if moment >= s.now))
     return Plan(reported(s, phase, reason, message), tuple(deletes), wake_at)
