@@ -165,17 +165,17 @@ async def test_another_takes_over_when_the_leader_dies(
 
 
 async def test_a_restarted_container_of_the_operator_does_not_wait_for_the_lease_of_its_predecessor(
-    own_plane: ControlPlane, client: Client, own_namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_plane: ControlPlane, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("POD_NAME", "operator-pod-1")
-    options = ("--leader-elect", "--lease-seconds=3600", f"--leader-namespace={own_namespace}")
+    options = ("--leader-elect", "--lease-seconds=3600", "--leader-namespace=paddle-system")
     account = Path(own_plane.kubeconfig_for(*ACCOUNT))
     with OperatorProcess(account, tmp_path / "log", *options) as operator:
         await until_logged(operator, "became leader")
         operator.kill()
         operator.start()
         await until_logged(operator, "became leader", times=2)
-        lease = await client.get(LEASES, "paddlejob-operator", own_namespace)
+        lease = await client.get(LEASES, "paddlejob-operator", "paddle-system")
         assert lease["spec"]["holderIdentity"] == "operator-pod-1"
 
 
