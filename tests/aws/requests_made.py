@@ -35,7 +35,7 @@ class Request(NamedTuple):
 
 @functools.cache
 def in_source() -> frozenset[str]:
-    """Every operation named in the source: in Aws.call, Aws.items, Stack.start, and functions that pass them on."""
+    """Every operation named in the source: in requests of Aws, in Stack.start, and in functions that pass them on."""
     calls = [
         node
         for path in PACKAGE.rglob("*.py")
@@ -50,7 +50,7 @@ def in_source() -> frozenset[str]:
 def _operation(call: ast.Call) -> list[tuple[str, str]]:
     names = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if name in ("call", "items", "find") and len(names) >= 2:
+    if name in ("call", "items", "iterate", "find") and len(names) >= 2:
         return [(str(names[0]), _camel(str(names[0]), str(names[1])))]
     if name == "start" and names:
         return [("cloudformation", _camel("cloudformation", str(names[0])))]

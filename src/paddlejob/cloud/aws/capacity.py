@@ -12,9 +12,7 @@ from paddlejob.errors import BadInput
 # vCPUs of running instances by first letters of the family: on demand, spot.
 _QUOTAS = {
     "p": ("L-417A185B", "L-7212CCBC"),
-    "g": ("L-DB2E81BA", "L-3819A6DF"),
-    "gr": ("L-DB2E81BA", "L-3819A6DF"),
-    "vt": ("L-DB2E81BA", "L-3819A6DF"),
+    **dict.fromkeys(("g", "gr", "vt"), ("L-DB2E81BA", "L-3819A6DF")),
     **dict.fromkeys(("a", "c", "d", "h", "i", "m", "r", "t", "z"), ("L-1216C47A", "L-34B43A08")),
 }
 

@@ -49,18 +49,13 @@ def _unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
 
 
 def _unknown_instance_type(aws: Aws, config: ClusterConfig) -> list[str]:
-    known = _instance_types(aws)
+    known = {*aws.client("ec2").meta.service_model.shape_for("InstanceType").enum}
     if config.worker_instance_type in known:
         return []
     return [
         f"workerInstanceType: {config.worker_instance_type!r} is not an instance type known to this version of boto3"
         f"{_near(config.worker_instance_type, known)}"
     ]
-
-
-def _instance_types(aws: Aws) -> set[str]:
-    """Return the instance types in botocore's model of EC2."""
-    return set(aws.client("ec2").meta.service_model.shape_for("InstanceType").enum)
 
 
 def _taken_name(aws: Aws, config: ClusterConfig) -> list[str]:
@@ -87,7 +82,7 @@ def _unsupported_version(aws: Aws, config: ClusterConfig) -> list[str]:
 
 
 def _missing_zones(aws: Aws, config: ClusterConfig) -> list[str]:
-    zones = {zone.name: zone.id for zone in zones_of(aws)}
+    zones = zones_of(aws)
     missing = [
         f"availabilityZones: this account has no zone {zone} in {config.region}; use one of {', '.join(zones)}"
         for zone in config.availability_zones

@@ -1,7 +1,8 @@
-"""Requests to AWS. Every request of this package goes through `Aws.call` or `Aws.items`."""
+"""Requests to AWS. Every request of this package goes through `Aws.call` or `Aws.iterate`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,10 +65,14 @@ class Aws:
 
     def items(self, service: str, operation: str, key: str, **request: Any) -> list[Any]:
         """Return the items of all pages of a list operation."""
+        return [*self.iterate(service, operation, key, **request)]
+
+    def iterate(self, service: str, operation: str, key: str, **request: Any) -> Iterator[Any]:
+        """Yield the items of a list operation, fetching pages on demand."""
         client = self._client_for(service, operation)
         with translate_errors(f"{service}:{operation}"):
-            pages = client.get_paginator(operation).paginate(**request)
-            return [item for page in pages for item in page.get(key) or []]
+            for page in client.get_paginator(operation).paginate(**request):
+                yield from page.get(key) or []
 
     def _client_for(self, service: str, operation: str) -> Any:
         client = self.client(service)

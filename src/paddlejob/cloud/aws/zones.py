@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws, filters
 from paddlejob.errors import NotPossible
@@ -12,18 +10,11 @@ from paddlejob.errors import NotPossible
 WITHOUT_CONTROL_PLANE = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
 
 
-@dataclass(frozen=True)
-class Zone:
-    name: str
-    id: str
-
-
-def zones_of(aws: Aws) -> list[Zone]:
-    """List the zones that this account can use, without Local Zones and Wavelength Zones."""
+def zones_of(aws: Aws) -> dict[str, str]:
+    """Map the names of the zones that this account can use to their ids, without Local Zones and Wavelength Zones."""
     wanted = {"state": "available", "zone-type": "availability-zone"}
     answer = aws.call("ec2", "describe_availability_zones", Filters=filters(wanted))
-    zones = [Zone(item["ZoneName"], item.get("ZoneId", "")) for item in answer["AvailabilityZones"]]
-    return sorted(zones, key=lambda zone: zone.name)
+    return dict(sorted((zone["ZoneName"], zone.get("ZoneId", "")) for zone in answer["AvailabilityZones"]))
 
 
 def second_zone(aws: Aws, config: ClusterConfig, deployed: str = "") -> str:
@@ -31,7 +22,7 @@ def second_zone(aws: Aws, config: ClusterConfig, deployed: str = "") -> str:
     first = config.availability_zones[0]
     if deployed and deployed != first:
         return deployed
-    free = [zone.name for zone in zones_of(aws) if zone.name != first and zone.id not in WITHOUT_CONTROL_PLANE]
+    free = [name for name, id in zones_of(aws).items() if name != first and id not in WITHOUT_CONTROL_PLANE]
     if not free:
         raise NotPossible(f"region {config.region} has no second zone for the control plane; choose another region")
     return free[0]

@@ -8,11 +8,13 @@ or changes must have it.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from paddlejob.cloud.aws.access.boundary import allow, boundary_arn, partition
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.stack.publish import template_location
+from paddlejob.cloud.aws.templates.render import cluster_template, parameters
 
 Statement = dict[str, Any]
 
@@ -52,12 +54,6 @@ _BOUNDED_ROLES = "CreateRole PutRolePolicy PutRolePermissionsBoundary"
 _BUCKET = (
     "CreateBucket DeleteBucket* ListBucket* Get* PutBucket* PutEncryptionConfiguration PutLifecycleConfiguration "
     "DeleteObject* *agResource ListTagsForResource"
-)
-_MANAGED = "AmazonEKSClusterPolicy AmazonEC2ContainerRegistryPullOnly service-role/AmazonEFSCSIDriverPolicy"
-_MANAGED_OF_NODES = "AmazonEKSWorkerNodePolicy AmazonEKS_CNI_Policy AmazonSSMManagedInstanceCore"
-_MANAGED_OF_AUTO_MODE = (
-    "AmazonEKSComputePolicy AmazonEKSBlockStoragePolicy AmazonEKSLoadBalancingPolicy AmazonEKSNetworkingPolicy "
-    "AmazonEKSWorkerNodeMinimalPolicy"
 )
 _LINKED_SERVICES = ("eks", "eks-nodegroup", "autoscaling", "spot", "elasticfilesystem")
 
@@ -121,8 +117,9 @@ def _called_via(service: str) -> Statement:
 
 
 def managed(config: ClusterConfig) -> list[str]:
-    """Return the managed policies that the templates attach."""
-    return f"{_MANAGED} {_MANAGED_OF_AUTO_MODE if config.auto_mode else _MANAGED_OF_NODES}".split()
+    """Return the managed policies that the template of the cluster attaches."""
+    template = cluster_template(config, parameters(config))
+    return sorted({*re.findall(r":policy/([\w/-]+)", template.text)})
 
 
 def _only(names: list[str], aws: str) -> Statement:

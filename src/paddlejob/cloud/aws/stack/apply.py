@@ -110,11 +110,6 @@ def wait_for_success(stack: Stack) -> StackState:
     raise NotPossible(f"{describe_failure(state, failure)}\n{_NEXT_STEPS.get(state.status, _RESOURCES_REMAIN)}")
 
 
-def disable_termination_protection(stack: Stack) -> None:
-    names = {"StackName": stack.name, "EnableTerminationProtection": False}
-    stack.aws.call("cloudformation", "update_termination_protection", **names)
-
-
 def _start_update(stack: Stack, state: StackState, confirm: Confirm, **request: Any) -> bool:
     """Start an update. Returns False if CloudFormation finds nothing to change.
 
@@ -138,8 +133,7 @@ def _given(values: Parameters) -> list[dict[str, Any]]:
 
 def _delete_empty_stack(stack: Stack, state: StackState) -> None:
     stack.say(f"stack {state.name} is {state.status} and empty: deleting it first")
-    disable_termination_protection(stack)
-    stack.start("delete_stack")
+    stack.delete()
     state, failure = stack.follow(state.id)
     if not state.deleted:
         raise NotPossible(describe_failure(state, failure))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paddlejob.cloud.aws.stack import data
-from paddlejob.cloud.aws.stack.apply import disable_termination_protection
 from paddlejob.cloud.aws.stack.blockers import blockers
 from paddlejob.cloud.aws.stack.events import Event
 from paddlejob.cloud.aws.stack.leaked import delete_leaked
@@ -83,8 +82,7 @@ def _delete(stack: Stack, state: StackState, wait: bool, meanwhile: Meanwhile = 
         state, _ = stack.follow(state.id)
     if state.status != "DELETE_IN_PROGRESS":
         meanwhile([])
-        disable_termination_protection(stack)
-        stack.start("delete_stack")
+        stack.delete()
     if wait:
         _wait_until_deleted(stack, state, meanwhile)
 

@@ -88,6 +88,12 @@ class Stack:
             self.operation_running = False
             raise
 
+    def delete(self) -> None:
+        """Start the deletion, which termination protection would reject."""
+        names = {"StackName": self.name, "EnableTerminationProtection": False}
+        self.aws.call("cloudformation", "update_termination_protection", **names)
+        self.start("delete_stack")
+
     def follow(
         self, stack_id: str | None = None, meanwhile: Callable[[list[Event]], None] = lambda _: None
     ) -> tuple[StackState, Event | None]:
@@ -156,13 +162,8 @@ class Stack:
 
     def _events(self, stack_id: str) -> Iterator[Event]:
         """Yield events newest first, fetching pages on demand."""
-        request: dict[str, str] = {"StackName": stack_id}
-        while True:
-            page = self.aws.call("cloudformation", "describe_stack_events", **request)
-            yield from map(Event.parse, page["StackEvents"])
-            if not page.get("NextToken"):
-                return
-            request["NextToken"] = page["NextToken"]
+        found = self.aws.iterate("cloudformation", "describe_stack_events", "StackEvents", StackName=stack_id)
+        return map(Event.parse, found)
 
     def _newest_event(self, stack_id: str) -> str | None:
         return next((event.id for event in self._events(stack_id)), None)

@@ -6,7 +6,7 @@ from typing import Any
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.templates.compose import OWNER_TAG, Parameters
-from paddlejob.cloud.aws.templates.render import ADDONS
+from paddlejob.cloud.aws.templates.render import addons
 
 _ADMINISTRATOR = "cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
@@ -39,7 +39,7 @@ def eksctl_config(config: ClusterConfig, values: Parameters, partition: str) -> 
         **key,
         "cloudWatch": {"clusterLogging": {"enableTypes": ["audit"]}},
         "addonsConfig": {"autoApplyPodIdentityAssociations": True},
-        "addons": [{"name": name} for name in (ADDONS[-1:] if config.auto_mode else ADDONS)],
+        "addons": [{"name": name} for name in addons(config)],
         **({"autoModeConfig": {"enabled": True}} if config.auto_mode else {"managedNodeGroups": [_nodes(config)]}),
     }
 

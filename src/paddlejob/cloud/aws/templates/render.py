@@ -18,8 +18,14 @@ IMMUTABLE = {
 }
 # Outputs of the data stack that are parameters of the cluster's.
 FROM_DATA = ("FileSystemId", "JobRoleArn")
-# In the order of the parameter AddonVersions.
-ADDONS = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent", "coredns", "aws-efs-csi-driver")
+# The add-ons with their resources, in the order of the parameter AddonVersions.
+ADDONS = {
+    "vpc-cni": "NetworkPlugin",
+    "kube-proxy": "Proxy",
+    "eks-pod-identity-agent": "PodIdentity",
+    "coredns": "Dns",
+    "aws-efs-csi-driver": "StorageDriver",
+}
 
 
 def parameters(config: ClusterConfig, **asked: str) -> Parameters:
@@ -62,7 +68,8 @@ def cluster_template(config: ClusterConfig, values: Parameters) -> Template:
     with_nodes = zones if config.auto_mode else zones[: len(config.availability_zones)]
     own = {"Cluster": "!Ref Cluster", "Vpc": "!Ref Vpc", "Group": "!GetAtt Cluster.ClusterSecurityGroupId"}
     parts = [
-        *(part("network"), part("control-plane"), part("access", **own)),
+        *(part("network"), part("pod-role", Role="DriverRole"), *_addons(config)),
+        *(part("control-plane"), part("access", **own)),
         *(part("zone", Number=n, PublicCidr=cidrs[n - 1], PrivateCidr=cidrs[MAX_ZONES + n - 1]) for n in zones),
         *(part("mount-target", Number=n, Subnet=f"!Ref PrivateSubnet{n}") for n in with_nodes),
         part("own-key" if config.kms_key_arn else "new-key"),
@@ -80,6 +87,7 @@ def _nodes(config: ClusterConfig, values: Parameters, zones: list[int]) -> list[
         for card in range(cards)
     ]
     return [
+        part("pod-role", Role="NetworkRole"),
         part("nodes"),
         *(part("node-zone", Number=number) for number in zones),
         part("capacity-block" if values["CapacityType"] == "CAPACITY_BLOCK" else "instance-type"),
@@ -90,10 +98,20 @@ def _nodes(config: ClusterConfig, values: Parameters, zones: list[int]) -> list[
     ]
 
 
+def addons(config: ClusterConfig) -> list[str]:
+    """List the add-ons to install. Auto Mode has all but the last itself."""
+    return [*ADDONS][-1:] if config.auto_mode else [*ADDONS]
+
+
+def _addons(config: ClusterConfig) -> list[Part]:
+    named = [(name, [*ADDONS].index(name)) for name in addons(config)]
+    return [part("add-on", Resource=ADDONS[name], Name=name, Index=index) for name, index in named]
+
+
 def data_template(cluster: str, file_system: str = "", boundary: str = "") -> Template:
     values = {"ClusterName": cluster, "FileSystemId": file_system, "BoundaryArn": boundary}
     files = part("own-file-system" if file_system else "new-file-system")
-    return compose("data-stack.yaml", values, [part("data"), files])
+    return compose("data-stack.yaml", values, [part("pod-role", Role="JobRole"), part("data"), files])
 
 
 def attachment_template(values: Parameters, subnets: list[str]) -> Template:
