@@ -16,8 +16,8 @@ from paddlejob.cloud.aws.templates.render import parameters
 Configured = Callable[..., ClusterConfig]
 
 
-def rendered(config: ClusterConfig) -> dict[str, Any]:
-    return eksctl_config(config, parameters(config), "aws")
+def rendered(config: ClusterConfig, **asked: str) -> dict[str, Any]:
+    return eksctl_config(config, parameters(config, **asked), "aws")
 
 
 @pytest.mark.usefixtures("made", "initialised")
@@ -29,8 +29,7 @@ def test_the_verb_writes_the_file_and_names_both_commands(pdj: Callable[..., str
     assert (made["apiVersion"], made["kind"]) == ("eksctl.io/v1alpha5", "ClusterConfig")
     assert made["metadata"] == {"name": "paddle-cluster", "region": "us-west-2"}
     assert made["availabilityZones"] == ["us-west-2a", "us-west-2b"], "the second is asked for, as by up"
-    (administrator,) = made["accessConfig"]["accessEntries"]
-    assert administrator["principalARN"] == "arn:aws:sts::123456789012:user/moto"
+    assert made["accessConfig"] == {"authenticationMode": "API"}, "EKS adds the caller, and rejects him twice"
     assert not (tmp_path / "stack.yaml").exists()
 
 
@@ -65,6 +64,29 @@ def test_optional_settings_are_taken_along(configured: Configured) -> None:
     assert nodes["efaEnabled"] is True
     target = nodes["capacityReservation"]["capacityReservationTarget"]
     assert target == {"capacityReservationID": "cr-0123456789abcdef0"}
+    assert "instanceMarketOptions" not in nodes
+
+
+def test_a_capacity_block_is_bought_as_such(configured: Configured) -> None:
+    """EC2 starts no node of a block that is asked for as a plain reservation."""
+    config = configured(workerInstanceType="p5.48xlarge", capacityReservationId="cr-0123456789abcdef0")
+    (nodes,) = rendered(config, CapacityType="CAPACITY_BLOCK")["managedNodeGroups"]
+    assert nodes["instanceMarketOptions"] == {"marketType": "capacity-block"}
+    assert nodes["capacityReservation"]["capacityReservationTarget"]["capacityReservationID"].startswith("cr-")
+
+
+def test_another_administrator_gets_an_access_entry(configured: Configured) -> None:
+    arn = "arn:aws:iam::123456789012:role/admin"
+    (entry,) = rendered(configured(administratorArn=arn), AdministratorArn=arn)["accessConfig"]["accessEntries"]
+    assert entry["principalARN"] == arn
+    assert entry["accessPolicies"][0]["policyARN"].endswith(":cluster-access-policy/AmazonEKSClusterAdminPolicy")
+
+
+def test_support_of_old_versions_costs_nothing_extra_and_disks_are_encrypted(configured: Configured) -> None:
+    """Both differ from eksctl's defaults, and are as in the template."""
+    made = rendered(configured())
+    assert made["upgradePolicy"] == {"supportType": "STANDARD"}
+    assert made["managedNodeGroups"][0]["volumeEncrypted"] is True
 
 
 def test_auto_mode_has_no_node_group(configured: Configured) -> None:

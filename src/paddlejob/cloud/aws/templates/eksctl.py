@@ -16,7 +16,7 @@ def eksctl_config(config: ClusterConfig, values: Parameters, partition: str) -> 
     version = {"version": config.kubernetes_version} if config.kubernetes_version else {}
     key = {"secretsEncryption": {"keyARN": config.kms_key_arn}} if config.kms_key_arn else {}
     administrator = {
-        "principalARN": values["AdministratorArn"],
+        "principalARN": config.administrator_arn,
         "accessPolicies": [
             {"policyARN": f"arn:{partition}:eks::aws:{_ADMINISTRATOR}", "accessScope": {"type": "cluster"}}
         ],
@@ -25,6 +25,7 @@ def eksctl_config(config: ClusterConfig, values: Parameters, partition: str) -> 
         "apiVersion": "eksctl.io/v1alpha5",
         "kind": "ClusterConfig",
         "metadata": {"name": config.cluster_name, "region": config.region, **version},
+        "upgradePolicy": {"supportType": "STANDARD"},
         "availabilityZones": [values[zone] for zone in ("Zone1", "Zone2", "Zone3") if values[zone]],
         "vpc": {
             "cidr": config.vpc_cidr,
@@ -34,19 +35,23 @@ def eksctl_config(config: ClusterConfig, values: Parameters, partition: str) -> 
         },
         "accessConfig": {
             "authenticationMode": "API",
-            **({"accessEntries": [administrator]} if values["AdministratorArn"] else {}),
+            # EKS makes the caller of eksctl an administrator, and rejects a second entry for the same user or role.
+            **({"accessEntries": [administrator]} if config.administrator_arn else {}),
         },
         **key,
         "cloudWatch": {"clusterLogging": {"enableTypes": ["audit"]}},
         "addonsConfig": {"autoApplyPodIdentityAssociations": True},
         "addons": [{"name": name} for name in addons(config)],
-        **({"autoModeConfig": {"enabled": True}} if config.auto_mode else {"managedNodeGroups": [_nodes(config)]}),
+        **_nodes(config, values),
     }
 
 
-def _nodes(config: ClusterConfig) -> dict[str, Any]:
-    reservation = {"capacityReservationTarget": {"capacityReservationID": config.capacity_reservation_id}}
-    return {
+def _nodes(config: ClusterConfig, values: Parameters) -> dict[str, Any]:
+    if config.auto_mode:
+        return {"autoModeConfig": {"enabled": True}}
+    target = {"capacityReservationTarget": {"capacityReservationID": config.capacity_reservation_id}}
+    block = values["CapacityType"] == "CAPACITY_BLOCK"
+    group = {
         "name": "workers",
         "instanceType": config.worker_instance_type,
         "amiFamily": "AmazonLinux2023",
@@ -54,12 +59,15 @@ def _nodes(config: ClusterConfig) -> dict[str, Any]:
         "minSize": 0,
         "maxSize": config.max_worker_count,
         "volumeSize": config.worker_disk_size,
+        "volumeEncrypted": True,
         "spot": config.worker_spot,
         "privateNetworking": True,
         "disablePodIMDS": True,
         "availabilityZones": config.availability_zones,
         "tags": {OWNER_TAG: config.cluster_name},
         **({"efaEnabled": True} if config.efa else {}),
-        **({"capacityReservation": reservation} if config.capacity_reservation_id else {}),
+        **({"capacityReservation": target} if config.capacity_reservation_id else {}),
+        **({"instanceMarketOptions": {"marketType": "capacity-block"}} if block else {}),
         **({"ssh": {"allow": True, "publicKeyName": config.key_name}} if config.key_name else {}),
     }
+    return {"managedNodeGroups": [group]}
