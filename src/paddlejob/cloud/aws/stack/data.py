@@ -37,7 +37,7 @@ def _raise_if_rejected(bucket: str, errors: list[dict[str, str]]) -> None:
     first = errors[0]
     raise NotPossible(
         f"bucket {bucket}: S3 rejected the deletion of {len(errors)} objects, such as {first.get('Key')}: "
-        f"{first.get('Message')} ({first.get('Code')}); delete them in S3, then run `pdj aws destroy` again"
+        f"{first.get('Message')} ({first.get('Code')}); delete them in S3, then run the same command again"
     )
 
 
