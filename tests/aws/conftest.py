@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from moto import mock_aws
+from moto.eks.models import eks_backends
 from typer.testing import CliRunner
 
 from paddlejob.cli.aws.app import app
@@ -18,6 +19,8 @@ from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
 
 from . import moto_gaps, network, speedups
+from .answers import answer
+from .aws_state import client
 
 REGION = "us-west-2"
 
@@ -120,19 +123,35 @@ def initialised(pdj: Callable[..., str]) -> None:
 @pytest.fixture
 def versions(monkeypatch: pytest.MonkeyPatch) -> None:
     """What EKS and its public parameters say of versions, which moto does not know."""
-    items, call = Aws.items, Aws.call
 
-    def offers(self: Aws, service: str, operation: str, key: str, **request: Any) -> list[Any]:
-        if operation != "describe_addon_versions":
-            return items(self, service, operation, key, **request)
+    def offers(request: dict[str, Any]) -> dict[str, Any]:
         name = f"v-{request['kubernetesVersion']}"
         old = {"addonVersion": "v-0", "compatibilities": [{"defaultVersion": False}]}
-        return [{"addonVersions": [old, {"addonVersion": name, "compatibilities": [{"defaultVersion": True}]}]}]
+        new = {"addonVersion": name, "compatibilities": [{"defaultVersion": True}]}
+        return {"addons": [{"addonVersions": [old, new]}]}
 
-    def parameter(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        if operation != "get_parameter":
-            return call(self, service, operation, **request)
+    def parameter(request: dict[str, Any]) -> dict[str, Any]:
         return {"Parameter": {"Value": f"{request['Name'].split('/')[5]}-20261101"}}
 
-    monkeypatch.setattr(Aws, "items", offers)
-    monkeypatch.setattr(Aws, "call", parameter)
+    answer(monkeypatch, "DescribeAddonVersions", offers)
+    answer(monkeypatch, "GetParameter", parameter)
+
+
+@pytest.fixture
+def theirs(made: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A cluster that somebody else created, with two subnets in one zone and one in another, and its add-ons."""
+    ec2 = client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    zones = {"10.9.0.0/24": "us-west-2a", "10.9.1.0/24": "us-west-2a", "10.9.2.0/24": "us-west-2b"}
+    subnets = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=cidr, AvailabilityZone=zone)["Subnet"]["SubnetId"]
+        for cidr, zone in zones.items()
+    ]
+    group = ec2.create_security_group(GroupName="theirs", Description="x", VpcId=vpc)["GroupId"]
+    role, network = "arn:aws:iam::123456789012:role/r", {"subnetIds": subnets}
+    client("eks").create_cluster(name="theirs", roleArn=role, resourcesVpcConfig=network)
+    cluster = eks_backends["123456789012"]["us-west-2"].clusters["theirs"]
+    cluster.resources_vpc_config["clusterSecurityGroupId"] = group
+    addons = ["vpc-cni", "eks-pod-identity-agent"]
+    answer(monkeypatch, "ListAddons", lambda _: {"addons": addons})
+    return {"vpc": vpc, "subnets": subnets, "group": group, "addons": addons}

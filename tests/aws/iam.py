@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Context = Mapping[str, str]
+IF_EXISTS = ("ArnEqualsIfExists",)  # holds if the request has no such key
 
 
 def allows(document: Mapping[str, Any], action: str, resource: str = "*", **context: str) -> bool:
@@ -21,6 +22,11 @@ def allows(document: Mapping[str, Any], action: str, resource: str = "*", **cont
     )
 
 
+def permits(document: Mapping[str, Any], action: str, resource: str, **context: str) -> bool:
+    """Whether the user may do that directly, in the region of the cluster."""
+    return allows(document, action, resource, aws__RequestedRegion="us-west-2", **context)
+
+
 def role_allows(boundary: Mapping[str, Any], inline: Mapping[str, Any], action: str, resource: str = "*") -> bool:
     """Whether a role with this policy and this boundary may do it: both have to allow it."""
     return allows(boundary, action, resource) and allows(inline, action, resource)
@@ -32,7 +38,7 @@ def _matches(patterns: str | list[str], value: str) -> bool:
 
 def _holds(conditions: Mapping[str, Mapping[str, Any]], keys: Context) -> bool:
     return all(
-        key in keys and keys[key] in ([wanted] if isinstance(wanted, str) else wanted)
+        keys[key] in ([wanted] if isinstance(wanted, str) else wanted) if key in keys else operator in IF_EXISTS
         for operator, wanted_by_key in conditions.items()
         for key, wanted in wanted_by_key.items()
         if _known(operator)
@@ -40,5 +46,5 @@ def _holds(conditions: Mapping[str, Mapping[str, Any]], keys: Context) -> bool:
 
 
 def _known(operator: str) -> bool:
-    assert operator in ("StringEquals", "ArnEquals", "ForAnyValue:StringEquals"), f"cannot evaluate {operator}"
+    assert operator in (*IF_EXISTS, "StringEquals", "ForAnyValue:StringEquals"), f"cannot evaluate {operator}"
     return True

@@ -29,9 +29,8 @@ from moto.efs.models import FileSystem
 from moto.route53.models import FakeZone, route53_backends
 from moto.s3.models import FakeBucket
 
-from paddlejob.cloud.aws.session import Aws
-
 from . import moto_eks, moto_stacks
+from .answers import answer
 
 
 def _delete_attachment(self: VPCGatewayAttachment, account: str, region: str) -> None:
@@ -121,7 +120,7 @@ def fill(patch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     for kind in (FakeBucket, FileSystem):
         patch.setattr(kind, "update_from_cloudformation_json", staticmethod(_stays_as_it_is), raising=False)
     moto_stacks.obey(patch)
-    patch.setattr(Aws, "items", _with_prices(Aws.items))
+    answer(patch, "GetProducts", _price_list)
     return moto_eks.made
 
 
@@ -144,23 +143,17 @@ PRICES = {
 }
 
 
-def _with_prices(plainly: Any) -> Any:
+def _price_list(request: dict[str, Any]) -> dict[str, Any]:
     """moto has no price list. This one has the shape of AWS' own, and answers the filters that are asked with."""
-
-    def items(self: Aws, service: str, operation: str, key: str, **request: Any) -> list[Any]:
-        if service != "pricing":
-            found: list[Any] = plainly(self, service, operation, key, **request)
-            return found
-        wanted = {one["Field"]: one["Value"] for one in request["Filters"]}
-        access = wanted.get("accessType", "")
-        return [
-            price_list_entry(price, usage)
-            for (code, name), price in PRICES.items()
-            for usage, _, kind in [name.partition("/")]
-            if code == request["ServiceCode"] and wanted["usagetype"] in usage and kind == access
-        ]
-
-    return items
+    wanted = {one["Field"]: one["Value"] for one in request["Filters"]}
+    access = wanted.get("accessType", "")
+    found = [
+        price_list_entry(price, usage)
+        for (code, name), price in PRICES.items()
+        for usage, _, kind in [name.partition("/")]
+        if code == request["ServiceCode"] and wanted["usagetype"] in usage and kind == access
+    ]
+    return {"PriceList": found}
 
 
 def price_list_entry(*prices: float | str) -> str:

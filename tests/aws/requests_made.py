@@ -67,12 +67,14 @@ def spelled(service: str, operation: str) -> list[str]:
 
 
 def record(monkeypatch: pytest.MonkeyPatch) -> set[Request]:
-    """Every request from now on, with the ARN that IAM would compare with the policy."""
+    """Every request of `pdj aws` from now on, with the ARN that IAM would compare with the policy."""
     made: set[Request] = set()
     plainly = BaseClient._make_api_call
 
     def recording(self: Any, operation: str, params: dict[str, Any]) -> Any:
         service = self.meta.service_model.service_name
+        if self.meta.config.user_agent_extra != "paddlejob":  # a request of the test
+            return plainly(self, operation, params)
         made.update(Request(action, _arn(service, params)) for action in spelled(service, operation))
         return plainly(self, operation, params)
 
@@ -87,12 +89,18 @@ def _arn(service: str, params: dict[str, Any]) -> str:
         "iam": lambda: params.get("PolicyArn", "*"),
         "kms": lambda: params.get("KeyId", "*"),
         "ssm": lambda: f"arn:aws:ssm:us-west-2::parameter{params['Name']}",
+        "ec2": lambda: _interface(params),
         "s3": lambda: "/".join(filter(None, (params.get("Bucket"), params.get("Key")))),
     }
     resource = find[service]() if service in find else "*"
     if service in ("cloudformation", "eks") and resource != "*":
         return f"arn:aws:{service}:us-west-2:123456789012:{resource}"
     return f"arn:aws:s3:::{resource}" if service == "s3" else resource
+
+
+def _interface(params: dict[str, Any]) -> str:
+    name = params.get("NetworkInterfaceId")
+    return f"arn:aws:ec2:us-west-2:123456789012:network-interface/{name}" if name else "*"
 
 
 def _eks(params: dict[str, Any]) -> str:

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from moto.eks.models import eks_backends
 from typer.testing import CliRunner
 
 from paddlejob.cli.aws.app import app
-from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client, inventory, outputs
@@ -20,31 +18,6 @@ from .aws_state import client, inventory, outputs
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made")
 THEIRS = ("--cluster", "theirs", "--region", "us-west-2")
-
-
-@pytest.fixture
-def theirs(made: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A cluster with two subnets in one zone and one in another, and a list of add-ons, which moto does not have."""
-    ec2 = client("ec2")
-    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
-    zones = {"10.9.0.0/24": "us-west-2a", "10.9.1.0/24": "us-west-2a", "10.9.2.0/24": "us-west-2b"}
-    subnets = [
-        ec2.create_subnet(VpcId=vpc, CidrBlock=cidr, AvailabilityZone=zone)["Subnet"]["SubnetId"]
-        for cidr, zone in zones.items()
-    ]
-    group = ec2.create_security_group(GroupName="theirs", Description="x", VpcId=vpc)["GroupId"]
-    role, network = "arn:aws:iam::123456789012:role/r", {"subnetIds": subnets}
-    client("eks").create_cluster(name="theirs", roleArn=role, resourcesVpcConfig=network)
-    cluster = eks_backends["123456789012"]["us-west-2"].clusters["theirs"]
-    cluster.resources_vpc_config["clusterSecurityGroupId"] = group
-    addons = ["vpc-cni", "eks-pod-identity-agent"]
-    items = Aws.items
-
-    def listed(self: Aws, service: str, operation: str, key: str, **request: Any) -> list[Any]:
-        return addons if operation == "list_addons" else items(self, service, operation, key, **request)
-
-    monkeypatch.setattr(Aws, "items", listed)
-    return {"vpc": vpc, "subnets": subnets, "group": group, "addons": addons}
 
 
 def test_nodes_can_mount_the_file_system_in_each_zone_and_pods_reach_the_bucket(

@@ -110,6 +110,7 @@ def policy(
     Example: pdj aws policy --account-id 123456789012
     """
     from paddlejob.cloud.aws.access.boundary import boundary as boundary_of
+    from paddlejob.cloud.aws.access.policy import MAX_SIZE, size
     from paddlejob.cloud.aws.access.policy import policy as least_privilege
 
     _, config = load(assets)
@@ -118,4 +119,11 @@ def policy(
         typer.echo(dump(boundary_of(config), form))
         return
     account = account_id or aws_of(config.region, profile).account()
-    typer.echo(dump(least_privilege(config, account, s3_uri), form))
+    document = least_privilege(config, account, s3_uri)
+    typer.echo(dump(document, form))
+    if size(document) > MAX_SIZE:
+        typer.echo(
+            f"This policy has {size(document)} characters, and IAM allows {MAX_SIZE}; use a shorter clusterName, or "
+            "create two policies, each with half of the statements.",
+            err=True,
+        )

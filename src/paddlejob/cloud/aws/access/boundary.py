@@ -12,20 +12,24 @@ from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 
 # The actions of the managed policies that the templates attach, but for ec2:ModifyInstanceAttribute: EKS does without
-# it, and it can change what other instances of the account run when they start.
+# it, and it can change what other instances of the account run when they start. The 43 on load balancers and the
+# 22 that describe have a star, and so stay complete when AWS adds to its policies.
 _ACTIONS = {
     "autoscaling": "DescribeAutoScalingGroups UpdateAutoScalingGroup",
     "ec2": (
-        "Describe* AssignPrivateIpAddresses UnassignPrivateIpAddresses AttachNetworkInterface CreateNetworkInterface "
-        "DeleteNetworkInterface DetachNetworkInterface ModifyNetworkInterfaceAttribute AttachVolume CreateVolume "
-        "DeleteVolume DetachVolume ModifyVolume AuthorizeSecurityGroupIngress RevokeSecurityGroupIngress "
-        "CreateSecurityGroup DeleteSecurityGroup CreateRoute DeleteRoute CreateTags"
+        "Describe*s DescribeInstanceTopology DescribeVpcClassicLink AssignPrivateIpAddresses "
+        "UnassignPrivateIpAddresses AttachNetworkInterface CreateNetworkInterface DeleteNetworkInterface "
+        "DetachNetworkInterface ModifyNetworkInterfaceAttribute AttachVolume CreateVolume DeleteVolume DetachVolume "
+        "ModifyVolume AuthorizeSecurityGroupIngress RevokeSecurityGroupIngress CreateSecurityGroup DeleteSecurityGroup "
+        "CreateRoute DeleteRoute CreateTags"
     ),
-    "ec2messages": "*",
+    "ec2messages": "AcknowledgeMessage DeleteMessage FailMessage GetEndpoint GetMessages SendReply",
     "ecr": "GetAuthorizationToken BatchGetImage GetDownloadUrlForLayer BatchImportUpstreamImage",
     "eks": "DescribeCluster",
     "eks-auth": "AssumeRoleForPodIdentity",
-    "elasticfilesystem": "Describe* CreateAccessPoint DeleteAccessPoint TagResource",
+    "elasticfilesystem": (
+        "DescribeAccessPoints DescribeFileSystems DescribeMountTargets CreateAccessPoint DeleteAccessPoint TagResource"
+    ),
     "elasticloadbalancing": "*",
     "kms": "DescribeKey",
     "ssm": (
@@ -33,7 +37,7 @@ _ACTIONS = {
         "GetParameter GetParameters ListAssociations ListInstanceAssociations PutInventory PutComplianceItems "
         "PutConfigurePackageResult UpdateAssociationStatus UpdateInstanceAssociationStatus UpdateInstanceInformation"
     ),
-    "ssmmessages": "*",
+    "ssmmessages": "CreateControlChannel CreateDataChannel OpenControlChannel OpenDataChannel",
 }
 # What EKS Auto Mode needs to create nodes, which get none but the cluster's roles. Certificates, web ACLs and Shield of
 # load balancers are left out.
@@ -57,15 +61,19 @@ def boundary_arn(region: str, account: str, cluster: str) -> str:
     return f"arn:{partition(region)}:iam::{account}:policy/{cluster}-boundary"
 
 
+def bucket_arn(config: ClusterConfig) -> str:
+    """Match the bucket, which CloudFormation names after its stack and resource, and its objects."""
+    return f"arn:{partition(config.region)}:s3:::{config.cluster_name.lower()}-data-bucket-*"
+
+
 def boundary(config: ClusterConfig) -> dict[str, Any]:
     """Return the policy document of the boundary."""
     aws = f"arn:{partition(config.region)}"
-    bucket = f"{aws}:s3:::{config.cluster_name.lower()}-data-*"
     services = ("elasticloadbalancing", *(("ec2fleet", "spot") if config.auto_mode else ()))
     linked = {"StringEquals": {"iam:AWSServiceName": [f"{service}.amazonaws.com" for service in services]}}
     statements = [
         allow("Cluster", _ACTIONS, "*"),
-        allow("Bucket", {"s3": _BUCKET}, bucket),
+        allow("Bucket", {"s3": _BUCKET}, bucket_arn(config)),
         allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, "*", when=linked),
     ]
     if config.auto_mode:

@@ -4,42 +4,63 @@ The user may change the two stacks, their roles, the EKS cluster and the bucket,
 chooses (network, file system, key, DNS zone) may be changed through CloudFormation only. That is a guard against
 mistakes and not a border, since the user supplies the template. The border is `boundary`: a role that the user creates
 or changes must have it.
+
+Why resources have a `*`:
+
+Look            the actions take no names, or names that only AWS knows. They read; ec2:Describe*s leaves out
+                DescribeInstanceAttribute, which shows the user data of instances.
+Resources       AWS chooses the names, and eks:CreateCluster takes none. For CloudFormation in this region.
+Zone            as Resources; Route 53 has no region.
+Stacks          CloudFormation ends the ARN of a stack with an id, as EKS does for parts of the cluster (Cluster).
+Roles           CloudFormation ends the name of a role with random characters (BoundedRoles, PassRoles). The names of
+                all five would not fit into MAX_SIZE.
+Bucket          as Roles; and an object of the bucket has any name.
+Templates       both templates of the cluster, below the prefix that the user chose.
+ServiceRoles    each service has its path; the condition names the services.
+Session         EC2 chooses the ids (LeftInterfaces); a tag limits them to the cluster.
+Shell           public parameters of AWS with the images of nodes, one for each version of Kubernetes.
+
+Actions have a `*`, for MAX_SIZE, where what else it means only reads, or changes what has the name of the cluster or is
+harmless, such as the descriptions of security group rules.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
-from paddlejob.cloud.aws.access.boundary import allow, boundary_arn, partition
+from paddlejob.cloud.aws.access.boundary import allow, boundary_arn, bucket_arn, partition
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.stack.publish import template_location
 from paddlejob.cloud.aws.templates.render import cluster_template, parameters
 
 Statement = dict[str, Any]
+MAX_SIZE = 6144  # of a managed policy
 
 _STACK = "*Stack Describe* *ChangeSet ListStackResources UpdateTerminationProtection ContinueUpdateRollback TagResource"
 _READ = {
-    "ec2": "Describe*",
+    "ec2": "Describe*s DescribeVpcAttribute",
     "elasticloadbalancing": "DescribeLoadBalancers",
     "eks": "DescribeClusterVersions DescribeAddonVersions",
     "servicequotas": "GetServiceQuota",
     "elasticfilesystem": "Describe* ListTagsForResource",
     "iam": "GetPolicy GetRole",
     "pricing": "GetProducts",
-    "route53": "ListResourceRecordSets",
 }
 _BY_CLOUDFORMATION = {
-    # With wildcards, since a managed policy has at most 6144 characters.
+    "eks": "CreateCluster",
     "ec2": (
-        "*Address *RouteTable *Route *InternetGateway *SecurityGroup *SecurityGroup*gress *NatGateway *Subnet "
-        "*SubnetAttribute *Vpc *VpcAttribute *VpcEndpoint* *LaunchTemplate* *Tags RunInstances "
+        "*Address *InternetGateway *SecurityGroup *SecurityGroup*gress *NatGateway *Subnet *SubnetAttribute "
+        "*VpcAttribute *Tags CreateVpc DeleteVpc CreateVpcEndpoint ModifyVpcEndpoint DeleteVpcEndpoints CreateRoute "
+        "DeleteRoute ReplaceRoute CreateRouteTable DeleteRouteTable AssociateRouteTable DisassociateRouteTable "
+        "CreateLaunchTemplate* DeleteLaunchTemplate RunInstances "
         # EFS creates and deletes the interface of a mount target with the caller's permissions.
-        "*NetworkInterface"
+        "CreateNetworkInterface DeleteNetworkInterface"
     ),
     "elasticfilesystem": "*FileSystem *MountTarget* PutLifecycleConfiguration *agResource",
     "kms": (
-        "CreateKey CreateGrant DescribeKey EnableKeyRotation PutKeyPolicy ScheduleKeyDeletion *agResource Get* "
+        "CreateKey CreateGrant DescribeKey EnableKeyRotation PutKeyPolicy ScheduleKeyDeletion *agResource GetKey* "
         "ListResourceTags"
     ),
 }
@@ -50,11 +71,13 @@ _CLUSTER = (
 )
 _ROLES = "DeleteRole DeleteRolePolicy DetachRolePolicy *agRole List*RolePolicies GetRolePolicy"
 # Without UpdateAssumeRolePolicy: it takes no condition on the boundary, and could open a role that has none.
-_BOUNDED_ROLES = "CreateRole PutRolePolicy PutRolePermissionsBoundary"
+_BOUNDED_ROLES = "CreateRole PutRolePolicy PutRolePermissionsBoundary AttachRolePolicy"
 _BUCKET = (
-    "CreateBucket DeleteBucket* ListBucket* Get* PutBucket* PutEncryptionConfiguration PutLifecycleConfiguration "
-    "DeleteObject* *agResource ListTagsForResource"
+    "CreateBucket DeleteBucket* ListBucket* GetBucket* Get*Configuration PutBucket* PutEncryptionConfiguration "
+    "PutLifecycleConfiguration DeleteObject* *agResource ListTagsForResource"
 )
+# What belongs to a cluster, as in the ARN nodegroup/CLUSTER/NAME/ID.
+_OF_CLUSTER = ("nodegroup", "addon", "access-entry", "podidentityassociation")
 _LINKED_SERVICES = ("eks", "eks-nodegroup", "autoscaling", "spot", "elasticfilesystem")
 
 
@@ -67,20 +90,20 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     here = f"{region}:{account}"
     bounded = {"StringEquals": {"iam:PermissionsBoundary": boundary_arn(region, account, name)}}
     in_region = {"StringEquals": {"aws:RequestedRegion": region}}
+    zone = {"route53": "ListResourceRecordSets"} if config.external_dns_name else {}
+    clustered = [f"cluster/{name}", *(f"{kind}/{name}/*" for kind in _OF_CLUSTER)]
     stacks = [f"{aws}:cloudformation:{here}:stack/{stack}/*" for stack in (name, f"{name}-data", f"{name}-attachment")]
     statements = [
         allow("Stacks", {"cloudformation": _STACK}, *stacks),
-        allow("Look", _READ, "*"),
+        allow("Look", _READ | zone, "*"),
         allow("Resources", _made_by_cloudformation(config), "*", when=in_region | _called_via("cloudformation")),
-        allow("NewCluster", {"eks": "CreateCluster"}, "*", when=in_region),
-        allow("Cluster", {"eks": _CLUSTER}, f"{aws}:eks:{here}:cluster/{name}", f"{aws}:eks:{here}:*/{name}/*"),
+        allow("Cluster", {"eks": _CLUSTER}, *(f"{aws}:eks:{here}:{one}" for one in clustered)),
         allow("Roles", {"iam": _ROLES}, roles),
-        allow("BoundedRoles", {"iam": _BOUNDED_ROLES}, roles, when=bounded),
-        allow("Managed", {"iam": "AttachRolePolicy"}, roles, when=bounded | _only(managed(config), aws)),
+        allow("BoundedRoles", {"iam": _BOUNDED_ROLES}, roles, when=bounded | _only(managed(config), aws)),
         allow("PassRoles", {"iam": "PassRole"}, roles, when=_passed_to(region)),
         allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, f"{role}/aws-service-role/*", when=_linked()),
-        allow("Bucket", {"s3": _BUCKET}, f"{aws}:s3:::{name.lower()}-data-*"),
-        *_node_access(f"{aws}:ec2:{here}", f"{aws}:ssm:{here}", name),
+        allow("Bucket", {"s3": _BUCKET}, bucket_arn(config)),
+        *_node_access(f"{aws}:ec2:{here}", f"{aws}:ssm:{here}", config),
     ]
     if config.external_dns_name:
         statements.append(allow("Zone", {"route53": _ZONE}, "*", when=_called_via("cloudformation")))
@@ -92,16 +115,22 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def _node_access(ec2: str, ssm: str, name: str) -> list[Statement]:
-    """Sessions on the nodes, and deletion of network interfaces that the network plugin left."""
-    of_cluster = {"StringEquals": {"ssm:resourceTag/eks:cluster-name": name}}
-    left = {"StringEquals": {"aws:ResourceTag/cluster.k8s.amazonaws.com/name": name}}
+def size(document: dict[str, Any]) -> int:
+    """Count the characters as IAM does, without white space."""
+    return len(json.dumps(document, separators=(",", ":")))
+
+
+def _node_access(ec2: str, ssm: str, config: ClusterConfig) -> list[Statement]:
+    """Sessions on the nodes, their images, and deletion of network interfaces that the network plugin left."""
+    if config.auto_mode:  # EKS chooses the images, allows no sessions, and leaves no interfaces
+        return []
+    of_cluster = {"StringEquals": {"ssm:resourceTag/eks:cluster-name": config.cluster_name}}
+    left = {"StringEquals": {"aws:ResourceTag/cluster.k8s.amazonaws.com/name": config.cluster_name}}
     images = f"{ssm.rpartition(':')[0]}::parameter/aws/service/eks/optimized-ami/*"
     shell = f"{ssm}:document/SSM-SessionManagerRunShell"
     return [
         allow("Session", {"ssm": "StartSession"}, f"{ec2}:instance/*", when=of_cluster),
-        allow("Shell", {"ssm": "StartSession"}, shell),
-        allow("Images", {"ssm": "GetParameter"}, images),
+        allow("Shell", {"ssm": "StartSession GetParameter"}, shell, images),
         allow("LeftInterfaces", {"ec2": "DeleteNetworkInterface"}, f"{ec2}:network-interface/*", when=left),
     ]
 
@@ -123,7 +152,8 @@ def managed(config: ClusterConfig) -> list[str]:
 
 
 def _only(names: list[str], aws: str) -> Statement:
-    return {"ArnEquals": {"iam:PolicyARN": [f"{aws}:iam::aws:policy/{name}" for name in names]}}
+    """Of the actions on roles, only AttachRolePolicy names a policy."""
+    return {"ArnEqualsIfExists": {"iam:PolicyARN": [f"{aws}:iam::aws:policy/{name}" for name in names]}}
 
 
 def _passed_to(region: str) -> Statement:
