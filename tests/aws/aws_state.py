@@ -42,10 +42,10 @@ def inventory() -> dict[str, int]:
     }
 
 
-def stack_state(status: str) -> None:
-    """Put the cluster's stack into a status that moto itself never reaches."""
+def stack_state(status: str, name: str = "paddle-cluster") -> None:
+    """Put a stack, by default the cluster's, into a status that moto itself never reaches."""
     stacks = cloudformation_backends["123456789012"]["us-west-2"].stacks.values()
-    (stack,) = [stack for stack in stacks if stack.name == "paddle-cluster"]
+    (stack,) = [stack for stack in stacks if stack.name == name]
     stack.status = status
 
 

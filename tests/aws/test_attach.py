@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from paddlejob.cli.aws.app import app
 from paddlejob.errors import BadInput, NotPossible
 
-from .aws_state import client, inventory, outputs
+from .aws_state import client, inventory, outputs, stack_state
 
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made")
@@ -63,6 +63,20 @@ def test_data_outlives_the_attachment_until_it_is_deleted_and_the_cluster_is_nev
     assert "no longer billed" in detach("--delete-data", "--yes")
     assert inventory() == before
     assert client("eks").list_clusters()["clusters"] == ["theirs"]
+
+
+@pytest.mark.usefixtures("theirs")
+def test_messages_name_the_command_that_takes_attached_data_away(pdj: Pdj) -> None:
+    pdj("data", "attach", *THEIRS)
+    files = client("efs").create_file_system(CreationToken="mine")["FileSystemId"]
+    with pytest.raises(BadInput) as rejected:
+        pdj("data", "attach", *THEIRS, "--file-system-id", files)
+    text = str(rejected.value)
+    assert text.startswith(f"fileSystemId: cannot change from none to {files}")
+    assert text.endswith("run `pdj aws data detach --cluster theirs --region us-west-2 --delete-data` first")
+    stack_state("DELETE_FAILED", "theirs-attachment")
+    with pytest.raises(NotPossible, match="run `pdj aws data detach --cluster theirs --region us-west-2` again"):
+        pdj("data", "attach", *THEIRS)
 
 
 def detach(*options: str) -> str:

@@ -163,7 +163,7 @@ def test_an_update_whose_rollback_failed_is_finished_first(stack: Stack, configu
 def test_a_half_deleted_stack_is_not_built_upon(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
         aws.stack_is("DELETE_FAILED")
-        assert "run `pdj aws destroy` again, then `pdj aws up`" in message(lambda: up(stack, configured()))
+        assert "run `pdj aws destroy` again, then create it anew" in message(lambda: up(stack, configured()))
 
 
 def test_throttling_while_following_is_waited_out(stack: Stack, configured: Configured, progress: list[str]) -> None:

@@ -190,4 +190,6 @@ def test_render_writes_what_up_sends(pdj: Pdj, tmp_path: Path) -> None:
 
 
 def test_render_offline_guesses_and_says_so(pdj: Pdj, made: Made) -> None:
-    assert "Assuming us-west-2b as the second zone and no administrator; `up` asks AWS." in pdj("render", "--offline")
+    said = "AWS was not asked (--offline): assuming us-west-2b as the second zone"
+    assert f"{said} and no administrator." in pdj("render", "--offline")
+    assert f"{said}." in pdj("render", "--offline", "--format", "eksctl"), "whoever runs eksctl is one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -118,7 +119,12 @@ def policy(
     if boundary:
         typer.echo(dump(boundary_of(config), form))
         return
-    account = account_id or aws_of(config.region, profile).account()
+    if account_id and not re.fullmatch(r"\d{12}", account_id):
+        raise BadInput(f"--account-id: {account_id!r} is not an AWS account id; use its 12 digits")
+    aws = aws_of(config.region, profile)
+    if not (account_id or aws.has_credentials()):
+        raise BadInput("--account-id: is missing, and there are no credentials to ask AWS with; pass the 12 digits")
+    account = account_id or aws.account()
     document = least_privilege(config, account, s3_uri)
     typer.echo(dump(document, form))
     if size(document) > MAX_SIZE:

@@ -111,11 +111,13 @@ def render(
 
     files, config = load(assets)
     stacks = stacks_of(config, profile)
-    if offline or not stacks.cluster.aws.has_credentials():
-        offline = True
+    without = "--offline" if offline else "" if stacks.cluster.aws.has_credentials() else "no AWS credentials"
+    if without:
         values, data = rendering.parameters(config), {}
     else:
         values, data = resolve_parameters(stacks.cluster.aws, config, stacks.cluster.find()), stacks.outputs()
+    if without:
+        _say_guesses(without, config, values["Zone2"], format)
     if format is TemplateFormat.eksctl:
         _write_eksctl(files, config, values)
         return
@@ -127,8 +129,13 @@ def render(
         typer.echo(f"Wrote {files.directory / template.file}.")
     if not data:
         typer.echo(f"`up` adds {' and '.join(rendering.FROM_DATA)}, which the data stack provides.")
-    if offline:
-        typer.echo(f"Assuming {values['Zone2']} as the second zone and no administrator; `up` asks AWS.")
+
+
+def _say_guesses(without: str, config: ClusterConfig, zone: str, format: TemplateFormat) -> None:
+    guesses = [f"{zone} as the second zone"] if len(config.availability_zones) == 1 else []
+    if format is TemplateFormat.cloudformation and not config.administrator_arn:
+        guesses.append("no administrator")
+    typer.echo(f"AWS was not asked ({without}){': assuming ' if guesses else ''}{' and '.join(guesses)}.")
 
 
 def _write_eksctl(files: Assets, config: ClusterConfig, values: dict[str, str]) -> None:

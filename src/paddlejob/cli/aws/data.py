@@ -9,7 +9,7 @@ import typer
 from paddlejob.cli.aws.access import write_volumes
 from paddlejob.cli.aws.confirm import confirmation
 from paddlejob.cli.aws.destroy import Removal, remove
-from paddlejob.cli.aws.shared import HERE, AssetsDir, Profile, aws_of, interruptible
+from paddlejob.cli.aws.shared import HERE, AssetsDir, Profile, aws_of, interruptible, raise_if_any
 from paddlejob.errors import BadInput
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def attach(
     from paddlejob.cloud.aws.stack import attach as attachment
     from paddlejob.cloud.aws.stack.apply import Options
 
-    stacks = _stacks(cluster, region, profile)
+    stacks = _stacks(cluster, region, profile, file_system_id)
     aws = stacks.data.aws
     with interruptible(stacks):
         outputs = attachment.attach(stacks, file_system_id, Options(confirm=confirmation(yes))).outputs
@@ -74,9 +74,14 @@ def detach(
     )
 
 
-def _stacks(cluster: str, region: str, profile: str | None) -> Stacks:
+def _stacks(cluster: str, region: str, profile: str | None, file_system: str = "") -> Stacks:
+    from paddlejob.cloud.aws.checks import missing_file_system, unknown_region
+    from paddlejob.cloud.aws.config.cluster import parse_config
     from paddlejob.cloud.aws.stack.attach import attached_stacks
 
     if not region:
         raise BadInput("--region: is missing; name the region of the cluster, or set AWS_REGION")
-    return attached_stacks(aws_of(region, profile), cluster, lambda line: typer.echo(line, err=True))
+    named = {"clusterName": cluster, "region": region, "availabilityZones": [f"{region}a"], "fileSystemId": file_system}
+    config, aws = parse_config(named, "data"), aws_of(region, profile)
+    raise_if_any(unknown_region(aws, config) or missing_file_system(aws, config))
+    return attached_stacks(aws, cluster, lambda line: typer.echo(line, err=True))

@@ -51,7 +51,6 @@ def up(
     aws = stacks.cluster.aws
     if s3_uri:
         publish.template_location(s3_uri, config.cluster_name, "stack.yaml")  # a bad URI fails before any request
-    typer.echo(cost.idle_line(config, prices(aws, config)), err=True)
 
     def send(template: Template) -> dict[str, str]:
         write(files.directory / template.file, template.text)
@@ -59,6 +58,7 @@ def up(
 
     with interruptible(stacks):
         raise_if_any([f"{files.cluster_yaml}: {problem}" for problem in checks.problems(aws, config)])
+        typer.echo(cost.idle_line(config, prices(aws, config)), err=True)
         _, changed = bring_up(stacks, config, Options(send, confirmation(yes), rollback))
     typer.echo(f"Cluster {config.cluster_name} is up." + ("" if changed else " No changes needed."))
     write_kubeconfig(files, aws, config.cluster_name)

@@ -14,12 +14,12 @@ from paddlejob.cloud.aws.zones import WITHOUT_CONTROL_PLANE, zones_of
 
 def problems(aws: Aws, config: ClusterConfig) -> list[str]:
     """List all problems. In a region that does not exist AWS cannot be asked, so that one is reported alone."""
-    return _unknown_region(aws, config) or online_problems(aws, config)
+    return unknown_region(aws, config) or online_problems(aws, config)
 
 
 def offline_problems(aws: Aws, config: ClusterConfig) -> list[str]:
     """List the problems that botocore's own data shows, without a request."""
-    return [*_unknown_region(aws, config), *_unknown_instance_type(aws, config)]
+    return [*unknown_region(aws, config), *_unknown_instance_type(aws, config)]
 
 
 def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
@@ -31,7 +31,7 @@ def online_problems(aws: Aws, config: ClusterConfig) -> list[str]:
         *([] if config.auto_mode else _unusable_nodes(aws, config)),
         *_missing_key_pair(aws, config),
         *_unusable_kms_key(aws, config),
-        *_missing_file_system(aws, config),
+        *missing_file_system(aws, config),
     ]
 
 
@@ -39,7 +39,7 @@ def _unusable_nodes(aws: Aws, config: ClusterConfig) -> list[str]:
     return [*_not_offered(aws, config), *quota_problems(aws, config), *reservation_problems(aws, config)]
 
 
-def _unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
+def unknown_region(aws: Aws, config: ClusterConfig) -> list[str]:
     session = aws.session()
     partitions = session.get_available_partitions()
     known = {region for name in partitions for region in session.get_available_regions("eks", partition_name=name)}
@@ -129,7 +129,7 @@ def _unusable_kms_key(aws: Aws, config: ClusterConfig) -> list[str]:
     return []
 
 
-def _missing_file_system(aws: Aws, config: ClusterConfig) -> list[str]:
+def missing_file_system(aws: Aws, config: ClusterConfig) -> list[str]:
     name = config.file_system_id
     if not name or aws.find("efs", "describe_file_systems", "FileSystemNotFound", FileSystemId=name):
         return []

@@ -92,5 +92,10 @@ def _not_sent(request: str, error: Exception) -> PaddleJobError:
     if isinstance(error, boto.ProfileNotFound):
         return NotPossible(f"{error}; choose one that `aws configure list-profiles` shows")
     if isinstance(error, boto.HTTPClientError | boto.ConnectionError):
-        return AwsUnavailable(f"no answer from AWS ({request}: {error}); check the network and run the command again")
-    return NotPossible(f"AWS {request}: {error}")
+        return AwsUnavailable(
+            f"no answer from AWS ({request}: {error}); check the network and the region, and run the command again"
+        )
+    if isinstance(error, boto.ParamValidationError):
+        return NotPossible(f"AWS {request}: {error}")
+    text = str(error).rstrip(".")
+    return NotPossible(f"{text}; check --profile, the AWS configuration file and the environment variables AWS_...")

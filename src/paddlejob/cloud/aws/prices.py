@@ -61,7 +61,7 @@ def prices(aws: Aws, config: ClusterConfig | None = None) -> Prices:
             return Prices(problem=str(error))
         if price:
             found[name] = price
-    return Prices(found)
+    return Prices(found, "" if found else f"it has no prices for {aws.region}")
 
 
 def _price(aws: Aws, service: str, usage: str, attributes: dict[str, str]) -> float:

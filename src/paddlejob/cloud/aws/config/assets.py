@@ -109,7 +109,8 @@ class Assets:
                 f"{self.cluster_yaml}: no such file; run `pdj aws init` first, or pass its directory with --assets"
             ) from None
         except UnicodeDecodeError as error:
-            raise BadInput(f"{self.cluster_yaml}: not UTF-8: {error.reason} at byte {error.start}") from None
+            problem = f"not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
+            raise BadInput(f"{self.cluster_yaml}: {problem}") from None
         except OSError as error:
             raise BadInput(f"{self.cluster_yaml}: cannot be read: {error.strerror}") from None
 
@@ -126,7 +127,7 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
     except OSError as error:
         with suppress(OSError):
             part.unlink()
-        raise NotPossible(f"{path}: cannot be written: {error.strerror}") from None
+        raise NotPossible(f"{path}: cannot be written: {error.strerror}; choose a directory with --assets") from None
 
 
 def cluster_yaml(config: ClusterConfig) -> str:

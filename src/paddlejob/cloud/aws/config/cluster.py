@@ -127,7 +127,7 @@ class ClusterConfig(BaseModel):
     @field_validator("vpc_cidr")
     @classmethod
     def _vpc_cidr(cls, cidr: str) -> str:
-        network = _network(cidr)
+        network = _network(cidr, "10.0.0.0/16")
         if not _is_private(network) or not 16 <= network.prefixlen <= 22:
             raise ValueError("is not a private network of /16 to /22; use one such as 10.0.0.0/16")
         return cidr
@@ -135,7 +135,7 @@ class ClusterConfig(BaseModel):
     @field_validator("api_access_cidrs")
     @classmethod
     def _api_access(cls, cidrs: list[str]) -> list[str]:
-        private = [cidr for cidr in cidrs if _is_private(_network(cidr))]
+        private = [cidr for cidr in cidrs if _is_private(_network(cidr, "203.0.113.7/32"))]
         if private:
             raise ValueError(
                 f"has private networks ({', '.join(private)}), which cannot connect over the internet; remove them"
@@ -186,11 +186,11 @@ def _line(error: ErrorDetails, lines: Mapping[str, int]) -> str:
     return f":{number}" if number else ""
 
 
-def _network(cidr: str) -> ipaddress.IPv4Network:
+def _network(cidr: str, example: str) -> ipaddress.IPv4Network:
     try:
         return ipaddress.IPv4Network(cidr)
     except ValueError:
-        raise ValueError(f"is not valid: {cidr} is not an IPv4 network; use one such as 10.0.0.0/16") from None
+        raise ValueError(f"is not valid: {cidr} is not an IPv4 network; use one such as {example}") from None
 
 
 def _is_private(network: ipaddress.IPv4Network) -> bool:

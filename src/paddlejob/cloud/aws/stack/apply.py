@@ -15,7 +15,7 @@ from paddlejob.errors import NotPossible
 _EMPTY_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "REVIEW_IN_PROGRESS")
 _RESOURCES_REMAIN = (
     "resources created so far remain and are billed; fix the cause and run the same command again to resume, or delete "
-    "them with `pdj aws destroy`"
+    "them with `{undo}`"
 )
 _NEXT_STEPS = {
     "ROLLBACK_COMPLETE": "everything was rolled back; fix the cause and run the same command again",
@@ -83,7 +83,7 @@ def make_updatable(stack: Stack) -> StackState | None:
     if state is None or state.deleted:
         return None
     if state.status == "DELETE_FAILED":
-        raise NotPossible(f"stack {state.name} is partly deleted; run `pdj aws destroy` again, then `pdj aws up`")
+        raise NotPossible(f"stack {state.name} is partly deleted; run `{stack.undo}` again, then create it anew")
     if state.status in _EMPTY_STATUSES:
         _delete_empty_stack(stack, state)
         return None
@@ -107,7 +107,8 @@ def wait_for_success(stack: Stack) -> StackState:
     state, failure = stack.follow()
     if state.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
         return state
-    raise NotPossible(f"{describe_failure(state, failure)}\n{_NEXT_STEPS.get(state.status, _RESOURCES_REMAIN)}")
+    next_step = _NEXT_STEPS.get(state.status, _RESOURCES_REMAIN).format(undo=stack.undo)
+    raise NotPossible(f"{describe_failure(state, failure)}\n{next_step}")
 
 
 def _start_update(stack: Stack, state: StackState, confirm: Confirm, **request: Any) -> bool:

@@ -19,7 +19,9 @@ _NEEDED = {"aws-efs-csi-driver": "mounts the file system", "eks-pod-identity-age
 
 def attached_stacks(aws: Aws, cluster: str, say: Say) -> Stacks:
     """The attachment takes the position of the cluster's stack: it is deleted first, and the data can be kept."""
-    return Stacks(Stack(aws, f"{cluster}-attachment", say, cluster), Stack(aws, f"{cluster}-data", say, cluster))
+    undo = f"pdj aws data detach --cluster {cluster} --region {aws.region}"
+    attachment = Stack(aws, f"{cluster}-attachment", say, cluster, undo)
+    return Stacks(attachment, Stack(aws, f"{cluster}-data", say, cluster, f"{undo} --delete-data"))
 
 
 def attach(stacks: Stacks, file_system: str = "", options: Options = DEFAULT) -> StackState:

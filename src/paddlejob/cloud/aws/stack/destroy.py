@@ -92,4 +92,4 @@ def _wait_until_deleted(stack: Stack, state: StackState, meanwhile: Meanwhile) -
     if state.deleted:
         return
     found = "".join(f"\n  {blocker}" for blocker in blockers(stack.aws, stack.name, stack.resources()))
-    raise NotPossible(f"{describe_failure(state, failure)}; remove the cause and run `pdj aws destroy` again{found}")
+    raise NotPossible(f"{describe_failure(state, failure)}; remove the cause and run `{stack.undo}` again{found}")

@@ -55,6 +55,8 @@ class Stack:
     say: Say
     cluster: str
     """The cluster that it belongs to, which is its tag."""
+    undo: str = "pdj aws destroy"
+    """The command that deletes it, for messages."""
     poll_interval: float = 5.0
     max_retries: int = 60
     sleep: Callable[[float], None] = time.sleep

@@ -33,7 +33,7 @@ def up(stacks: Stacks, config: ClusterConfig, options: Options = DEFAULT) -> tup
 def up_data(stack: Stack, file_system: str, boundary: str, options: Options = DEFAULT) -> StackState:
     """Create the stack of the data, or take up the one that an earlier cluster of the name left."""
     state = make_updatable(stack)
-    _raise_if_immutable_changed(state, {"FileSystemId": file_system})
+    _raise_if_immutable_changed(state, {"FileSystemId": file_system}, stack.undo)
     return apply(stack, state, render.data_template(stack.cluster, file_system, boundary), options)[0]
 
 
@@ -71,16 +71,16 @@ def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None
     if not config.administrator_arn:
         asked["AdministratorArn"] = deployed.get("AdministratorArn") or aws.caller_arn()
     values = render.parameters(config, **asked)
-    _raise_if_immutable_changed(state, values)
+    _raise_if_immutable_changed(state, values, "pdj aws destroy")
     # `upgrade` chose these.
     return values | {name: deployed[name] for name in ("AddonVersions", "NodeRelease") if name in deployed}
 
 
-def _raise_if_immutable_changed(state: StackState | None, values: Parameters) -> None:
+def _raise_if_immutable_changed(state: StackState | None, values: Parameters, undo: str) -> None:
     deployed = state.parameters if state else values
     problems = [
         f"{setting}: cannot change from {deployed.get(name) or 'none'} to {values[name] or 'none'} while the cluster "
-        "or its data exists; restore it, or run `pdj aws destroy` first"
+        f"or its data exists; restore it, or run `{undo}` first"
         for name, setting in render.IMMUTABLE.items()
         if name in values and deployed.get(name, "") != values[name]
     ]
