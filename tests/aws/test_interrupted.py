@@ -94,7 +94,7 @@ def test_before_the_deletion_the_data_is_safe(interrupted: Any, pdj: Pdj) -> Non
     pdj("up")
     bucket = outputs()["BucketName"]
     client("s3").put_object(Bucket=bucket, Key="model", Body=b"weights")
-    assert STOPPED in interrupted("stack.destroy.disable_termination_protection", "destroy", "--keep-data").output
+    assert STOPPED in interrupted("stack.stack.Stack.delete", "destroy", "--keep-data").output
     assert "Cluster paddle-cluster deleted." in pdj("destroy", "--keep-data")
     assert client("s3").get_object(Bucket=bucket, Key="model")["Body"].read() == b"weights"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from paddlejob.cli.aws.access import write_volumes
 from paddlejob.cli.aws.confirm import confirmation
 from paddlejob.cli.aws.destroy import Removal, remove
-from paddlejob.cli.aws.shared import HERE, AssetsDir, Profile, aws_of, interruptible, raise_if_any
+from paddlejob.cli.aws.shared import HERE, Profile, aws_of, interruptible, raise_if_any
 from paddlejob.errors import BadInput
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def attach(
     region: Region = "",
     file_system_id: Annotated[str, typer.Option(help="An EFS of yours. Default: create one.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    assets: AssetsDir = HERE,
+    assets: Annotated[Path, typer.Option(help="Directory for pv.yaml and pvc.yaml.")] = HERE,
     profile: Profile = None,
 ) -> None:
     """Create the data stack for a cluster, give its nodes and pods access, and write pv.yaml and pvc.yaml.

@@ -93,7 +93,9 @@ def _letters(instance_type: str) -> str:
 
 
 def _reservation(aws: Aws, config: ClusterConfig) -> dict[str, Any] | None:
-    wanted = {"CapacityReservationIds": [config.capacity_reservation_id]}
-    answer = aws.find("ec2", "describe_capacity_reservations", "InvalidCapacityReservationId", **wanted)
-    found = answer["CapacityReservations"] if answer else []
+    wanted: dict[str, Any] = {
+        "absent": "InvalidCapacityReservationId",
+        "CapacityReservationIds": [config.capacity_reservation_id],
+    }
+    found = aws.items("ec2", "describe_capacity_reservations", "CapacityReservations", **wanted)
     return found[0] if found else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 from paddlejob.cloud.aws.access.kubeconfig import find_cluster
 from paddlejob.cloud.aws.capacity import quota_problems, reservation_problems
@@ -96,7 +97,7 @@ def _missing_zones(aws: Aws, config: ClusterConfig) -> list[str]:
 
 def _not_offered(aws: Aws, config: ClusterConfig) -> list[str]:
     name = config.worker_instance_type
-    wanted = {"LocationType": "availability-zone", "Filters": filters({"instance-type": name})}
+    wanted: dict[str, Any] = {"LocationType": "availability-zone", "Filters": filters({"instance-type": name})}
     offers = aws.items("ec2", "describe_instance_type_offerings", "InstanceTypeOfferings", **wanted)
     offered_in = {offer["Location"] for offer in offers}
     if not offered_in:

@@ -11,6 +11,7 @@ from paddlejob.errors import NotPossible
 
 # botocore retries throttled and lost requests with exponential backoff.
 MAX_ATTEMPTS = 8
+Codes = str | tuple[str, ...]
 
 
 @dataclass
@@ -52,9 +53,7 @@ class Aws:
             answer: dict[str, Any] = getattr(client, operation)(**request)
             return answer
 
-    def find(
-        self, service: str, operation: str, absent: str | tuple[str, ...], **request: Any
-    ) -> dict[str, Any] | None:
+    def find(self, service: str, operation: str, absent: Codes, **request: Any) -> dict[str, Any] | None:
         """Send one request. Returns None if AWS answers with an error code that begins with `absent`."""
         try:
             return self.call(service, operation, **request)
@@ -63,9 +62,14 @@ class Aws:
                 return None
             raise
 
-    def items(self, service: str, operation: str, key: str, **request: Any) -> list[Any]:
-        """Return the items of all pages of a list operation."""
-        return [*self.iterate(service, operation, key, **request)]
+    def items(self, service: str, operation: str, key: str, absent: Codes = (), **request: Any) -> list[Any]:
+        """Return the items of all pages of a list operation; none if AWS answers with a code of `absent`."""
+        try:
+            return [*self.iterate(service, operation, key, **request)]
+        except AwsError as error:
+            if error.code.startswith(absent):
+                return []
+            raise
 
     def iterate(self, service: str, operation: str, key: str, **request: Any) -> Iterator[Any]:
         """Yield the items of a list operation, fetching pages on demand."""

@@ -18,10 +18,15 @@ def find_cluster(aws: Aws, name: str) -> dict[str, Any] | None:
     return found and found["cluster"]
 
 
-def kubeconfig(aws: Aws, name: str) -> dict[str, Any]:
+def get_cluster(aws: Aws, name: str) -> dict[str, Any]:
     cluster = find_cluster(aws, name)
     if cluster is None:
         raise NotPossible(f"cluster {name} does not exist in {aws.region}; run `pdj aws up`")
+    return cluster
+
+
+def kubeconfig(aws: Aws, name: str) -> dict[str, Any]:
+    cluster = get_cluster(aws, name)
     if not cluster.get("endpoint"):
         raise NotPossible(f"cluster {name} is {cluster['status']} and has no endpoint yet; run `pdj aws up` again")
     arguments = ["aws", "token", "--cluster-name", name, "--region", aws.region]

@@ -98,7 +98,7 @@ def make_updatable(stack: Stack) -> StackState | None:
 def existing(stack: Stack) -> StackState:
     state = make_updatable(stack)
     if state is None:
-        raise NotPossible(f"cluster {stack.name} does not exist; run `pdj aws up`")
+        raise NotPossible(f"cluster {stack.name} does not exist in {stack.aws.region}; run `pdj aws up`")
     return state
 
 

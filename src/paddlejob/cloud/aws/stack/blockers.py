@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from paddlejob.cloud.aws.capacity import instances_of
-from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws, filters
 from paddlejob.cloud.aws.stack.leaked import is_leaked
 
@@ -29,25 +28,17 @@ def blockers(aws: Aws, cluster: str, resources: Mapping[str, str], ignore_leaked
 
 def _other_nodes(aws: Aws, cluster: str, resources: Mapping[str, str]) -> list[str]:
     own = resources.get("Nodes", "").rpartition("/")[2]
-    try:
-        groups = aws.items("eks", "list_nodegroups", "nodegroups", clusterName=cluster)
-        profiles = aws.items("eks", "list_fargate_profiles", "fargateProfileNames", clusterName=cluster)
-    except AwsError as error:
-        if error.code != "ResourceNotFoundException":
-            raise
-        return []
+    known: dict[str, Any] = {"absent": "ResourceNotFoundException", "clusterName": cluster}
+    groups = aws.items("eks", "list_nodegroups", "nodegroups", **known)
+    profiles = aws.items("eks", "list_fargate_profiles", "fargateProfileNames", **known)
     named = [f"node group {name}: delete it in EKS" for name in groups if name != own]
     return named + [f"Fargate profile {name}: delete it in EKS" for name in profiles]
 
 
 def _records(aws: Aws, zone: str, own: str) -> list[str]:
     """A private zone can be deleted only when it contains no records but NS, SOA and the stack's own."""
-    try:
-        records = aws.items("route53", "list_resource_record_sets", "ResourceRecordSets", HostedZoneId=zone)
-    except AwsError as error:
-        if error.code != "NoSuchHostedZone":
-            raise
-        return []
+    known = {"absent": "NoSuchHostedZone", "HostedZoneId": zone}
+    records = aws.items("route53", "list_resource_record_sets", "ResourceRecordSets", **known)
     foreign = [
         record
         for record in records
@@ -97,13 +88,14 @@ def _of_nat_gateway(aws: Aws, name: str) -> set[str]:
 
 def _of_mount_targets(aws: Aws, resources: Mapping[str, str]) -> set[str]:
     own = [name for logical, name in resources.items() if logical.startswith("MountTarget")]
-    return {interface for name in own for interface in _of_mount_target(aws, name)}
-
-
-def _of_mount_target(aws: Aws, name: str) -> list[str]:
-    found = aws.find("efs", "describe_mount_targets", "MountTargetNotFound", MountTargetId=name)
-    targets = found["MountTargets"] if found else []
-    return [target["NetworkInterfaceId"] for target in targets if "NetworkInterfaceId" in target]
+    found = [
+        target
+        for name in own
+        for target in aws.items(
+            "efs", "describe_mount_targets", "MountTargets", "MountTargetNotFound", MountTargetId=name
+        )
+    ]
+    return {target["NetworkInterfaceId"] for target in found if "NetworkInterfaceId" in target}
 
 
 def _owner(item: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ def scale(stack: Stack, count: int, accepted: Callable[[], None] = lambda: None)
         raise BadInput("autoMode: EKS creates nodes as pods need them, so that there is nothing to scale")
     most = int(state.parameters["MaxWorkerCount"])
     if not 0 <= count <= most:
-        raise BadInput(f"workerCount: {count} is outside 0 to {most}; raise maxWorkerCount in cluster.yaml and run up")
+        raise BadInput(f"workerCount: {count} is outside 0 to {most}; raise maxWorkerCount, then `pdj aws up`")
     return change_parameters(stack, state, {"WorkerCount": str(count)}, accept, accepted)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from paddlejob.cloud.aws.access.kubeconfig import find_cluster
+from paddlejob.cloud.aws.access.kubeconfig import get_cluster
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.apply import change_parameters, existing
 from paddlejob.cloud.aws.stack.changes import Confirm
@@ -23,11 +23,9 @@ def upgrade(stack: Stack, to: str, confirm: Confirm, accepted: Callable[[str], N
     """
     state = existing(stack)
     raise_if_one_stack(state)
-    cluster = find_cluster(stack.aws, stack.name)
-    if cluster is None:
-        raise NotPossible(f"cluster {stack.name} does not exist; run `pdj aws up`")
-    version = to or str(cluster["version"])
-    _raise_if_skipped(str(cluster["version"]), version)
+    current = str(get_cluster(stack.aws, stack.name)["version"])
+    version = to or current
+    _raise_if_skipped(current, version)
     changes = {"AddonVersions": ",".join(default_version(stack.aws, addon, version) for addon in ADDONS)}
     if "AmiType" in state.parameters:  # with Auto Mode, EKS chooses the image
         changes["NodeRelease"] = latest_release(stack.aws, version, state.parameters["AmiType"])
