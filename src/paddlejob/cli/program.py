@@ -143,7 +143,7 @@ def save_or_print(chosen: Given, save: str, output: Output | None) -> None:
     from paddlejob.client.describe.formats import as_list, to_json, to_yaml
     from paddlejob.client.files import check_new_file, write_file
 
-    path = check_new_file(save, force=False) if save else None
+    path = check_new_file(save, force=None) if save else None
     documents = [one for name in chosen.names for one in chosen.load(name)]
     if path:
         write_file(path, to_yaml(*documents))
