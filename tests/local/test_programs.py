@@ -100,7 +100,7 @@ def test_the_job_of_a_program_can_be_printed_and_kept(pdj: Pdj):
         (("here.py", "--env", "A-B=1"), "pdj: --env A-B=1: must have the form NAME=VALUE"),
         (("here.py", "--env", "NOT_SET_HERE"), "pdj: --env NOT_SET_HERE: is not set here"),
         (("here.py", "--image", "two words"), "pdj: --image two words: is not the name of an image"),
-        (("here.py", "--save", "here.py"), "pdj: here.py: already exists"),
+        (("here.py", "--save", "here.py"), "pdj: here.py: already exists; choose another name or remove it first"),
         (("job.yaml", "--", "x"), "pdj: -- x: only a program takes arguments"),
         (("job.yaml", "--ps", "1"), "pdj: --ps: the job has no parameter servers"),
         ((".",), "pdj: .: is a directory"),

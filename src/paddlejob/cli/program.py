@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Annotated, Any
@@ -142,11 +143,12 @@ def save_or_print(chosen: Given, save: str, output: Output | None) -> None:
     from paddlejob.client.describe.formats import as_list, to_json, to_yaml
     from paddlejob.client.files import check_new_file, write_file
 
-    path = check_new_file(save, force=False) if save else None
+    path = check_new_file(save, force=None) if save else None
     documents = [one for name in chosen.names for one in chosen.load(name)]
     if path:
         write_file(path, to_yaml(*documents))
-        typer.echo(f"wrote {save}; run it with `pdj run {save}`, or with `pdj submit {save} --image IMAGE`", err=True)
+        file = shlex.quote(save)
+        typer.echo(f"wrote {save}; run it with `pdj run {file}`, or with `pdj submit {file} --image IMAGE`", err=True)
     if output is Output.json:
         typer.echo(to_json(documents[0] if len(documents) == 1 else as_list(documents)), nl=False)
     elif output is not None:

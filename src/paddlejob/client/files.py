@@ -120,11 +120,15 @@ def check_image(option: str, name: str) -> str:
     return name
 
 
-def check_new_file(name: str, force: bool) -> Path:
-    """The path of a file to write; raises BadInput if it exists, unless it may be overwritten."""
+def check_new_file(name: str, force: bool | None) -> Path:
+    """The path of a file to write; raises BadInput if it exists, unless it may be overwritten.
+
+    None is for commands that have no option --force.
+    """
     path = Path(name)
     if path.exists() and not force:
-        raise BadInput(f"{name}: already exists; choose another name or overwrite it with --force")
+        remedy = "remove it first" if force is None else "overwrite it with --force"
+        raise BadInput(f"{name}: already exists; choose another name or {remedy}")
     return path
 
 

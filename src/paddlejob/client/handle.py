@@ -80,7 +80,7 @@ class Run:
             "",
             follow,
             tail,
-            since=None if since is None else time.time() - since,
+            since=None if since is None else max(0.0, time.time() - since),
             run=run,
             pattern=line_pattern(grep) if grep else None,
         )

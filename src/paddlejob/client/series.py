@@ -10,6 +10,7 @@ from paddlejob.api.types import ProgressSpec
 from paddlejob.client.targets.target import LogLine
 from paddlejob.plan import times
 from paddlejob.progress import Parser, Sample
+from paddlejob.progress.text import REDRAW
 
 POSITIONS = ("step", "total_steps", "epoch", "total_epochs", "checkpoint")
 COMMON = ("loss", "learning_rate", "samples_per_second")
@@ -54,6 +55,16 @@ class SeriesReader:
         for line in lines:
             self.lines += 1
             parser = self._parsers.setdefault(line.attempt, Parser(self.spec))
-            sample = parser.parse(line.text)
-            if sample and (sample.has_position or sample.metrics or sample.non_finite or sample.checkpoint is not None):
-                yield Row(line, sample)
+            for state in _states(line.text):
+                sample = parser.parse(state)
+                if sample and _tells_something(sample):
+                    yield Row(line, sample)
+
+
+def _states(text: str) -> list[str]:
+    """Of a progress bar that rewrites itself, everything that it showed."""
+    return [state for state in REDRAW.split(text.rstrip("\r\n")) if state.strip()]
+
+
+def _tells_something(sample: Sample) -> bool:
+    return bool(sample.has_position or sample.metrics or sample.non_finite or sample.checkpoint is not None)

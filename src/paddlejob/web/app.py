@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from aiohttp import web
@@ -126,9 +127,14 @@ class WebApp:
                 "Content-Disposition": f'attachment; filename="{safe}.log"',
             }
         )
-        await response.prepare(request)
-        async for block in source.download(namespace, name, query):
-            await response.write(block)
+        async with aclosing(source.download(namespace, name, query)) as blocks:  # type: ignore[type-var]
+            first = await anext(blocks, None)
+            if first is None:
+                return refuse(404, f"Job {name} has no such log, or the log is empty.")
+            await response.prepare(request)
+            await response.write(first)
+            async for block in blocks:
+                await response.write(block)
         return response
 
     async def act(self, request: web.Request) -> web.Response:

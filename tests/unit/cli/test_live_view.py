@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ def view(replicas: int = 2, **progress: Any) -> JobView:
     return JobView(job(status=status), {}, "Running", pods=pods)
 
 
-def drawn(shown: JobView, seen: Observation, height: int) -> list[str]:
-    console = Console(width=100, file=io.StringIO(), record=True)
-    console.print(render(shown, seen, height))
+def drawn(shown: JobView, seen: Observation, height: int, width: int = 100) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(render(shown, seen, height, width))
     return console.export_text().splitlines()
 
 
@@ -45,6 +46,15 @@ def test_the_view_uses_the_height_of_the_terminal_and_no_more(height: int, repli
     seen = Observation("worker-0", tuple(f"line {number}" for number in range(200)), (3.0, 2.0, 1.0))
     lines = drawn(view(replicas, step=3, totalSteps=10, metrics={"loss": 1.0}), seen, height)
     assert len(lines) == height - 1
+    assert lines[-1].strip() == "line 199"
+
+
+@pytest.mark.parametrize("width", [30, 40, 80])
+def test_a_long_message_in_a_narrow_terminal_does_not_push_the_newest_lines_out(width: int):
+    seen = Observation("worker-0", tuple(f"line {number}" for number in range(200)), (3.0, 2.0, 1.0))
+    shown = replace(view(2, step=3, totalSteps=10, metrics={"loss": 1.0}), note="insufficient memory on all nodes " * 4)
+    lines = drawn(shown, seen, 24, width)
+    assert len(lines) == 23
     assert lines[-1].strip() == "line 199"
 
 

@@ -162,3 +162,25 @@ def test_every_verb_checks_the_namespace_and_the_name_that_it_is_given(verb: str
             continue
         with pytest.raises(BadInput, match=r"is not a valid (job name|namespace)"):
             option.callback(None, option, bad)
+
+
+def test_a_dry_run_of_a_submission_needs_no_cluster(tmp_path: Path):
+    (tmp_path / "train.py").write_text("print(1)")
+    offline = {"KUBECONFIG": "", "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    options = ("--image", "any", "--code", ".", "--dry-run")
+    for program in ("train.py", "./train.py"):
+        done = pdj("submit", program, *options, folder=tmp_path, **offline)
+        assert done.returncode == 0, done.stderr
+        job = yaml.safe_load(done.stdout)
+        assert (job["metadata"]["name"], job["metadata"]["namespace"]) == ("train", "default")
+        container = job["spec"]["worker"]["template"]["spec"]["containers"][0]
+        assert container["command"] == ["python", program]
+    other = pdj("submit", "train.py", *options, "--context", "none", folder=tmp_path, **offline)
+    assert (other.returncode, other.stdout) == (1, ""), "a context that does not exist is an error"
+
+
+def test_a_command_that_a_message_names_works_as_printed(tmp_path: Path):
+    (tmp_path / "train.py").touch()
+    done = pdj("run", "train.py", "--save", "my job.yaml", "--dry-run", folder=tmp_path)
+    assert "`pdj run 'my job.yaml'`" in done.stderr
+    assert "`pdj run 'your job.yaml'`" in pdj("init", "-o", "your job.yaml", folder=tmp_path).stdout

@@ -181,6 +181,20 @@ def test_an_event_that_the_status_tells_too_is_printed_once(capsys: pytest.Captu
     assert capsys.readouterr().out.count(failed) == 1
 
 
+def test_an_event_that_is_seen_before_the_status_tells_it_is_printed_once(capsys: pytest.CaptureFixture[str]):
+    event = EventView("", "Completed", "the worker succeeded")
+    completed = view("Completed")
+    status = completed.job.status.model_copy(update={"message": "the worker succeeded"})
+    screen = PlainScreen()
+    screen.show([replace(view(), events=[])])
+    screen.show([replace(view(), events=[event])])
+    screen.show([replace(completed, job=completed.job.model_copy(update={"status": status}), events=[event])])
+    assert [line.split(": ", 1)[1] for line in capsys.readouterr().out.splitlines()] == [
+        "Running: all pods are running",
+        "Completed: the worker succeeded",
+    ]
+
+
 def test_the_summary_of_a_run_shows_progress_instead_of_what_the_framework_prints(
     log: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -107,3 +107,12 @@ def test_a_list_shows_its_target_and_only_the_remembered_namespace(tmp_path: Pat
     assert listed("-o", "json")[1] == ""
     assert "of-team" in listed("--history")[0] and "of-default" not in listed("--history")[0]
     assert "target: this machine" in listed("--history")[1]
+
+
+def test_a_job_that_does_not_exist_is_answered_with_a_close_name_or_a_short_list():
+    for number in range(12):
+        Store().begin(document(f"train-{number:02}"), RunOptions(), NOON)[1].release()
+    with pytest.raises(BadInput, match=r"not found in namespace default; did you mean train-07\?$"):
+        LocalTarget().job("default", "tran-07")
+    with pytest.raises(BadInput, match=r"existing jobs: train-00, .*, train-09 and 2 more$"):
+        LocalTarget().job("default", "zebra")

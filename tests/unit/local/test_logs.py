@@ -12,6 +12,7 @@ from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.targets.target import LogChoice
 from paddlejob.errors import BadInput
 from paddlejob.local.options import RunOptions
+from paddlejob.local.state import logs
 from paddlejob.local.state.log_times import LogTimes
 from paddlejob.local.state.logs import follow_logs, log_tail
 from paddlejob.local.state.store import JobFolder, Store
@@ -61,6 +62,28 @@ def test_the_tail_of_a_long_log(folder: JobFolder, tail: int):
     lines = [f"{number} {'x' * 100}\n" for number in range(3000)]
     log.write_text("".join(lines))
     assert read(folder, role="ps", tail=tail) == "".join(lines[len(lines) - min(tail, 3000) :])
+
+
+def test_a_progress_bar_does_not_overwrite_the_name_of_its_replica(folder: JobFolder):
+    folder.log(2, "a-b-worker-0").write_text("\r10% loss=3\r50% loss=2\r100% loss=1\nend\r\n")
+    expected = (
+        "[worker-0] 100% loss=1\n[worker-0] end\n[worker-1] a-b-worker-1 2 first\n[worker-1] a-b-worker-1 2 last\n"
+    )
+    assert read(folder, role="worker") == expected
+    assert read(folder, role="worker", pattern=re.compile(b"loss=[23]")) == "[worker-0] 50% loss=2\n"
+
+
+def test_a_progress_bar_of_one_of_several_replicas_is_seen_before_it_ends(
+    folder: JobFolder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(logs, "BAR_SECONDS", 0.0)
+    folder.log(2, "a-b-worker-0").write_text("\r10%\r20%\r30")
+    lock = folder.runner_lock()
+    assert lock.acquire()
+    pieces = follow_logs(folder, LogChoice(role="worker", follow=True))
+    assert b"[worker-0] 20%\n" in [next(pieces) for _ in range(2)]
+    lock.release()
+    assert b"".join(pieces).endswith(b"[worker-0] 30\n")
 
 
 @pytest.mark.parametrize(("tail", "shown"), [(0, ""), (1, "c"), (2, "b\nc"), (3, "a\nb\nc"), (9, "a\nb\nc")])

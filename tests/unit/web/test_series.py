@@ -104,3 +104,17 @@ def test_a_job_that_runs_again_starts_with_an_empty_chart(tmp_path: Path):
     files.read(stored(Store(tmp_path), logs={"1/worker-0": steps(10)}))
     again = stored(Store(tmp_path), logs={"1/worker-0": steps(2)})
     assert files.read(again).metrics["loss"][0].steps == [1, 2]
+
+
+def test_every_state_of_a_progress_bar_is_a_point_also_before_the_bar_ends(tmp_path: Path):
+    states = [f"{step:3}%|#  | {step}/100 [00:01<00:20, 4.5it/s, loss={1 / step:.3f}]" for step in range(1, 7)]
+    folder = stored(Store(tmp_path), logs={"1/worker-0": "\r" + "\r".join(states[:5])}, phase="Running", attempt=1)
+    lock = folder.runner_lock()
+    assert lock.acquire()
+    files = SeriesFiles()
+    (curve,) = files.read(folder).metrics["loss"]
+    assert curve.steps == [1, 2, 3, 4], "the last state may be incomplete"
+    append(folder.log(1, "mnist-worker-0"), f"\r{states[5]}\n")
+    (curve,) = files.read(folder).metrics["loss"]
+    assert (curve.steps, curve.values[-1]) == ([1, 2, 3, 4, 5, 6], 0.167)
+    lock.release()

@@ -61,6 +61,8 @@ async def test_a_job_is_served_with_its_row_detail_series_logs_and_plan(client: 
     downloaded = await client.get(f"{JOB}/logs/download?replica=worker-0&attempt=1")
     assert await downloaded.text() == steps(20)
     assert downloaded.headers["Content-Disposition"] == 'attachment; filename="mnist-worker-0-1.log"'
+    for missing in ("replica=worker-7", "attempt=9"):
+        assert "has no such log" in (await get(client, f"{JOB}/logs/download?{missing}", 404))["error"]
     assert [one["name"] for one in await get(client, "/api/machine")] == ["local"]
 
 

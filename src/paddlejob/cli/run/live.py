@@ -22,7 +22,8 @@ REFRESH_INTERVAL = 0.5
 TITLE_ROWS = 3
 """The titles of the table and of the log, and the line with the cursor."""
 FEWEST_REPLICAS, FEWEST_LOG_LINES = 4, 2
-CHART_WIDTH = 48
+CHART_WIDTH, CHART_LABEL = 48, 20
+"""Columns of a chart, and those kept free behind it for its numbers."""
 STYLES = {
     "Running": "green",
     "Succeeded": "bold green",
@@ -49,22 +50,24 @@ class LiveScreen:
                 self._live.console.print(Text(f"{view.title}: {line}", "yellow"))
         if time.monotonic() - self._drawn < REFRESH_INTERVAL:
             return
-        height = (self._live.console.size.height - bool(self._footer)) // max(1, len(views))
-        drawn = [render(view, self._observer.observe(view, height), height) for view in views]
+        console = self._live.console
+        height = (console.size.height - bool(self._footer)) // max(1, len(views))
+        drawn = [render(view, self._observer.observe(view, height), height, console.size.width) for view in views]
         self._live.update(Group(*drawn, *([Text(self._footer, "dim")] if self._footer else [])), refresh=True)
         self._drawn = time.monotonic()
 
     def say(self, message: str) -> None:
-        self._live.console.print(message)
+        self._live.console.print(Text(message))
 
     def close(self) -> None:
         self._live.stop()
 
 
-def render(view: JobView, seen: Observation, height: int = 24) -> RenderableType:
+def render(view: JobView, seen: Observation, height: int = 24, width: int = 80) -> RenderableType:
     """A job in at most `height` rows: its state and progress, its replicas, and the last lines of one of them."""
-    headline, progress = _headline(view), _progress(view, seen)
-    rows = height - TITLE_ROWS - headline.plain.count("\n") - 1 - len(progress)
+    headline, progress = _headline(view), _progress(view, seen, max(10, min(CHART_WIDTH, width - CHART_LABEL)))
+    console = Console(width=width)
+    rows = height - TITLE_ROWS - sum(len(text.wrap(console, width)) for text in (headline, *progress))
     replicas = max(FEWEST_REPLICAS, min(len(view.pods), rows // 2))
     left = rows - replicas - 1 if len(view.pods) > replicas else rows - len(view.pods)
     parts: list[RenderableType] = [headline, *progress, _replicas(view.pods, seen.usage, replicas)]
@@ -85,17 +88,18 @@ def _headline(view: JobView) -> Text:
     return line.append(f"\n{message}", "dim") if message else line
 
 
-def _progress(view: JobView, seen: Observation) -> list[RenderableType]:
-    lines: list[RenderableType] = []
+def _progress(view: JobView, seen: Observation, width: int) -> list[Text]:
+    """Charts have this width."""
+    lines: list[Text] = []
     if progress := progress_line(view.job):
         lines.append(Text(progress, "bold"))
     part = fraction(view.job)
     if part is not None:
-        full, empty = bar(part, CHART_WIDTH)
+        full, empty = bar(part, width)
         lines.append(Text.assemble((full, "green"), (empty, "dim"), f" {part:.0%}"))
     if len(seen.losses) > 1:
         ends = f" {seen.losses[0]:.4g} → {seen.losses[-1]:.4g}"
-        lines.append(Text.assemble(("loss ", "dim"), (sparkline(seen.losses, CHART_WIDTH - 5), "cyan"), (ends, "dim")))
+        lines.append(Text.assemble(("loss ", "dim"), (sparkline(seen.losses, width - 5), "cyan"), (ends, "dim")))
     return lines
 
 

@@ -17,14 +17,20 @@ class PlainScreen:
     def __init__(self) -> None:
         self._start = time.monotonic()
         self._printed: dict[str, str] = {}
+        self._announced: dict[str, str] = {}
+        """The last event of each job, which may say what the status says a moment later."""
         self._logged = 0.0
         self._news = News()
 
     def show(self, views: list[JobView]) -> None:
         for view in views:
+            state = f"{view.phase}: {view.headline}" if view.headline else view.phase
             for line in self._news.of(view):
                 self._print(view.title, line)
-            self._print_once(view.title, f"{view.phase}: {view.headline}" if view.headline else view.phase)
+                self._announced[view.title] = line
+            if self._announced.get(view.title) == state:
+                self._printed[view.title] = state
+            self._print_once(view.title, state)
         if time.monotonic() - self._logged >= LOG_INTERVAL:
             self._logged = time.monotonic()
             for view in views:

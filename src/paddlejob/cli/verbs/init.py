@@ -143,6 +143,8 @@ def command(
     Example:
       pdj init collective -o job.yaml && pdj run job.yaml
     """
+    import shlex
+
     from paddlejob.client.files import check_new_file, write_file
     from paddlejob.errors import BadInput
 
@@ -158,7 +160,8 @@ def command(
     if not path.absolute().parent.is_dir():
         raise BadInput(f"{output}: no such directory: {path.parent}; create it first")
     write_file(path, text)
-    typer.echo(f"wrote {output}; run it with `pdj run {output}`, or on a cluster with `pdj submit {output}`")
+    file = shlex.quote(output)
+    typer.echo(f"wrote {output}; run it with `pdj run {file}`, or on a cluster with `pdj submit {file}`")
 
 
 def _relative(program: str, output: str) -> str:

@@ -82,7 +82,6 @@ def command(
       pdj submit job.yaml -n training --wait
     """
     from paddlejob.api.program import Overrides
-    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
     from paddlejob.client.files import check_image
     from paddlejob.client.settings import default_image
     from paddlejob.client.submit.code import ship
@@ -112,18 +111,38 @@ def command(
         submission, shipment = ship(submission, code, chosen.program.file if chosen.program else "")
     if save:
         programs.save_or_print(chosen, save, None)
+    if dry_run:
+        _print(submission.in_namespace(namespace or _default_namespace(context)), output)
+        return
     target = cluster_target(context)
     submission = submission.in_namespace(namespace or target.default_namespace)
-    if dry_run:
-        documents = list(submission.documents)
-        json = to_json(documents[0] if len(documents) == 1 else as_list(documents))
-        typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)
-        return
     _submit(target, submission, shipment)
     if follow:
         _follow(target, submission, save_logs)
     if wait or follow:
         _wait(target, submission)
+
+
+def _default_namespace(context: str) -> str:
+    """That of the cluster; a dry run needs none."""
+    from paddlejob.client.targets.target import cluster_target
+    from paddlejob.errors import NoCredentials
+    from paddlejob.plan import names
+
+    try:
+        return cluster_target(context).default_namespace
+    except NoCredentials:
+        if context:
+            raise
+        return names.DEFAULT_NAMESPACE
+
+
+def _print(submission: Submission, output: Output) -> None:
+    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+
+    documents = list(submission.documents)
+    json = to_json(documents[0] if len(documents) == 1 else as_list(documents))
+    typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)
 
 
 def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:

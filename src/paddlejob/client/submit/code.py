@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,7 @@ class Shipment:
 def ship(submission: Submission, directory: str, program: str = "") -> tuple[Submission, Shipment]:
     """The submission with pods that unpack the directory; the program must be one of its files."""
     archive = pack(directory)
-    if program and program not in archive.files:
+    if program and os.path.normpath(program) not in archive.files:
         raise BadInput(
             f"{program}: is not shipped with --code {directory}; name the program relative to that directory, and "
             "check .gitignore and .pdjignore"

@@ -54,9 +54,16 @@ def log_files(folder: JobFolder) -> dict[int, Path]:
 
 
 def new_lines(file: BinaryIO, attempt: int, partial: bool) -> Iterator[LogLine]:
-    """The lines after the position of the file; `partial` says that a last line without a newline counts."""
+    """The lines after the position of the file; `partial` says that a last line without a newline counts.
+
+    Of a progress bar that rewrites itself, what it has shown so far counts, too.
+    """
     while line := file.readline(LINE_LIMIT):
         if not line.endswith(b"\n") and len(line) < LINE_LIMIT and not partial:
-            file.seek(-len(line), 1)
+            shown = line.rfind(b"\r", 0, -1) + 1
+            file.seek(shown - len(line), 1)
+            if not shown:
+                return
+            yield LogLine(attempt, line[:shown].decode(errors="replace"))
             return
         yield LogLine(attempt, line.decode(errors="replace"))

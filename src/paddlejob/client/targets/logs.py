@@ -52,7 +52,7 @@ async def read_logs(
         raise no_log(job_view(job), removed=not every, flags=flags)
     for pod in pods:
         async for line in pod_log.read(client, pod, choice):
-            yield _format_line(pod, line, len(pods) > 1)
+            yield format_line(pod, line, len(pods) > 1)
 
 
 def no_log(view: JobView, removed: bool, flags: str) -> BadInput:
@@ -151,7 +151,7 @@ class _Follower:
 
     async def _read(self, pod: Object, prefixed: bool) -> None:
         async for line in pod_log.follow(self.client, pod, self.choice):
-            await self._lines.put(_format_line(pod, line, prefixed))
+            await self._lines.put(format_line(pod, line, prefixed))
 
     async def next_line(self, seconds: float) -> bytes:
         """The next line; empty if none arrives in time."""
@@ -187,9 +187,12 @@ def has_started(pod: Object, choice: LogChoice) -> bool:
     return "running" in state or "terminated" in state
 
 
-def _format_line(pod: Object, line: bytes, prefixed: bool) -> bytes:
-    prefix = f"[{_replica(pod)}] " if prefixed else ""
-    return prefix.encode() + line + b"\n"
+def format_line(pod: Object, line: bytes, prefixed: bool) -> bytes:
+    """Of a progress bar, which would overwrite the prefix, only the last state."""
+    if not prefixed:
+        return line + b"\n"
+    states = [state for state in line.split(b"\r") if state.strip()] or [line]
+    return b"[%s] %s\n" % (_replica(pod).encode(), states[-1])
 
 
 def _replica(pod: Object) -> str:

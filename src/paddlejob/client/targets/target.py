@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from paddlejob.client.targets.cluster import ClusterTarget
 
 DELETE_TIMEOUT = 120.0
+MOST_NAMED = 10
+"""Jobs that the error for a missing one lists."""
 
 
 @dataclass(frozen=True)
@@ -223,5 +226,12 @@ def require_unfinished(view: JobView) -> None:
 
 def no_such_job(target: Target, namespace: str, name: str, others: list[str]) -> NoSuchJob:
     """The error for a job that does not exist."""
-    known = f"existing jobs: {', '.join(others)}" if others else f"start one with `{target.start_command(namespace)}`"
+    close = difflib.get_close_matches(name, others, 1)
+    if close:
+        known = f"did you mean {close[0]}?"
+    elif others:
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        known = f"existing jobs: {', '.join(others[:MOST_NAMED])}{more}"
+    else:
+        known = f"start one with `{target.start_command(namespace)}`"
     return NoSuchJob(f"job {name} not found in namespace {namespace}; {known}")

@@ -20,6 +20,8 @@ from paddlejob.plan import names
 PIECE = 1 << 20
 PAUSE = 0.15
 TAIL_BYTES = 2048
+BAR_SECONDS = 5.0
+"""How often a progress bar is shown among the lines of other replicas: it has no newline until it ends."""
 KEPT_ATTEMPTS = 10
 """Attempts of a job whose logs are kept: one that restarts for weeks must not fill the disk."""
 
@@ -106,6 +108,7 @@ class _Log:
         self._title = title.encode()
         self._pattern = choice.pattern
         self._unfinished = b""
+        self._bar_shown = time.monotonic()
         start = 0 if choice.since is None else offset_at(path, choice.since)
         if choice.tail >= 0 and choice.pattern:
             start = _start_of_matches(path, start, choice.tail, choice.pattern)
@@ -116,6 +119,10 @@ class _Log:
     def news(self, prefixed: bool) -> Iterator[bytes]:
         while piece := self._file.read(PIECE):
             yield self._lines(piece, prefixed) if prefixed or self._pattern else piece
+        if b"\r" in self._unfinished and time.monotonic() - self._bar_shown >= BAR_SECONDS:
+            self._bar_shown = time.monotonic()
+            states, _, self._unfinished = self._unfinished.rpartition(b"\r")
+            yield self._shown(states, prefixed)
 
     def rest(self, prefixed: bool) -> bytes:
         """A last line without a newline."""
@@ -133,7 +140,13 @@ class _Log:
     def _shown(self, line: bytes, prefixed: bool) -> bytes:
         if self._pattern and not self._pattern.search(line):
             return b""
-        return b"[%s] %s\n" % (self._title, line) if prefixed else line + b"\n"
+        return b"[%s] %s\n" % (self._title, self._state(line)) if prefixed else line + b"\n"
+
+    def _state(self, line: bytes) -> bytes:
+        """Of a progress bar, which would overwrite the prefix, the last state, or the last one that matches."""
+        states = [state for state in line.split(b"\r") if state.strip()] or [line]
+        matching = [state for state in states if self._pattern and self._pattern.search(state)]
+        return (matching or states)[-1]
 
 
 def _start_of_matches(path: Path, start: int, count: int, pattern: re.Pattern[bytes]) -> int:

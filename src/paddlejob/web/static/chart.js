@@ -35,7 +35,7 @@ export class Chart {
     const scale = (this.scale = scales(this.curves, width));
     const root = svg("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true" });
     for (const tick of ticks(scale.low, scale.high, 5)) root.append(gridline(scale.y(tick), width, number(tick)));
-    for (const tick of ticks(scale.first, scale.last, Math.max(2, Math.floor(width / 110)))) root.append(stepLabel(scale.x(tick), number(tick)));
+    for (const tick of ticks(scale.first, scale.last, Math.max(2, Math.floor(width / 110)))) root.append(stepLabel(scale.x(tick), width, number(tick)));
     for (const curve of this.curves) root.append(line(curve, scale));
     this.cursor = svg("g", {});
     root.append(this.cursor);
@@ -117,7 +117,11 @@ function ticks(low, high, count) {
 const gridline = (y, width, text) =>
   svg("g", { class: "axis" }, svg("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y }), svg("text", { x: MARGIN.left - 6, y: y + 4, "text-anchor": "end" }, text));
 
-const stepLabel = (x, text) => svg("text", { class: "axis", x, y: HEIGHT - 6, "text-anchor": "middle" }, text);
+// The last label ends at the edge, so that it is not cut off.
+function stepLabel(x, width, text) {
+  const position = x > width - 30 ? { x: width - 1, "text-anchor": "end" } : { x, "text-anchor": "middle" };
+  return svg("text", { class: "axis", y: HEIGHT - 6, ...position }, text);
+}
 
 function line(curve, scale) {
   const point = (index) => `${scale.x(curve.steps[index]).toFixed(1)} ${scale.y(curve.values[index]).toFixed(1)}`;

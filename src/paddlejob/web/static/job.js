@@ -136,7 +136,7 @@ function attemptRow(attempt, before, scale) {
     h("span", { class: "which" }, `${t("Attempt")} ${attempt.number}`, h("span", { class: resized ? "size changed" : "size muted" }, size)),
     h("span", { class: "muted num when" }, when),
     h("span", { class: "track" }, stripe),
-    h("span", { class: "reason" }, why ? [attempt.reason ? h("b", {}, `${attempt.reason} `) : null, why] : null),
+    h("span", { class: "reason" }, why ? [attempt.reason ? h("b", {}, `${t(attempt.reason)} `) : null, why] : null),
   );
 }
 

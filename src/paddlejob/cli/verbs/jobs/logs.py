@@ -76,7 +76,7 @@ def command(
         container,
         follow,
         tail,
-        since=time.time() - parse_duration("--since", since) if since else None,
+        since=max(0.0, time.time() - parse_duration("--since", since)) if since else None,
         run=run,
         pattern=line_pattern(grep) if grep else None,
     )
