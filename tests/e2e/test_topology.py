@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 import pytest
@@ -54,15 +53,17 @@ def create(
     *,
     patience: int = 60,
     minimum: int | None = None,
+    scheduler: str = "default-scheduler",
     **container: Any,
 ) -> Job:
     """With a `minimum` of pods it is a gang."""
     paddle = {"name": "paddle", "resources": {"limits": {SLOT: 1}}, **container}
+    pod = {"containers": [paddle], "schedulerName": scheduler, **QUICK}
     spec = {
         "scheduleTimeoutSeconds": patience,
         "cleanPodPolicy": "Never",
         "schedulingPolicy": {"topology": topology} | ({"minAvailable": minimum} if minimum else {}),
-        "worker": {"replicas": workers, "template": {"spec": {"containers": [paddle], **QUICK}}},
+        "worker": {"replicas": workers, "template": {"spec": pod}},
     }
     document = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": name}}
     cluster.kubectl("-n", namespace, "create", "-f", "-", input=json.dumps(document | {"spec": spec}))
@@ -124,27 +125,36 @@ def test_a_gang_of_volcano_finds_the_zone_in_which_all_of_it_fits(
 def test_neighbours_in_rank_are_neighbours_in_the_network_and_train_together(
     operator: Cluster, cluster_namespace: str, zones: dict[str, str]
 ):
-    """There is room in the east, then in the west, then in the east again, so that the indexes are not in order."""
+    """The test itself is the scheduler: worker 1 is alone in the west."""
+    set_room(operator, 1, 1, 1)
     steps = [{"name": "STEPS", "value": "5"}, {"name": "OUTPUT_DIR", "value": "/tmp/model"}]
-    train = ["sh", "-c", f"{SHOW}; exec python3 train.py"]
-    job = create(
-        operator, cluster_namespace, "ring", 3, {"preferred": ZONE}, image="paddlejob/checkpoint:v1", command=train,
-        env=steps,
-    )  # fmt: skip
-    for placed, slots in enumerate(((1, 0, 0), (1, 0, 1), (1, 1, 1)), start=1):
-        set_room(operator, *slots)
-        eventually(f"{placed} workers have a node", lambda placed=placed: len(nodes_of(job)) == placed)
-    job.until(phase="Completed")
+    command = ["sh", "-c", f"{SHOW}; exec python3 train.py"]
+    train = {"image": "paddlejob/checkpoint:v1", "command": command, "env": steps}
+    job = create(operator, cluster_namespace, "ring", 3, {"preferred": ZONE}, scheduler="by-hand", **train)
+    eventually("all pods exist", lambda: len(job.pods()) == 3)
+    (first, second), (alone,) = by_zone(zones)
+    for index, node in enumerate((first, alone, second)):
+        bind(job, f"ring-worker-{index}", node)
+    status = job.until(phase="Completed")
+    assert status["worker"]["ranks"] == "0,2,1"
     shown = {name: show(job.log(name)) for name in job.pods()}
-    by_rank = sorted(shown, key=lambda name: shown[name][0])
-    assert [shown[name][0] for name in by_rank] == [0, 1, 2]
-    assert by_rank[0] == "ring-worker-0"
-    nodes = nodes_of(job)
-    order = [zones[nodes[name]] for name in by_rank]
-    assert len(list(groupby(order))) == 2, f"{order}: both workers of the east are next to each other"
-    for rank, name in enumerate(by_rank):
-        assert shown[name][2].split(",")[rank] == shown[name][1], "its own endpoint, as the others see it"
-    print(f"ranks by worker: {by_rank}; status.worker.ranks: {job.status()['worker'].get('ranks', '')!r}")
+    assert {name: rank for name, (rank, _, _) in shown.items()} == {
+        "ring-worker-0": 0, "ring-worker-1": 2, "ring-worker-2": 1,
+    }  # fmt: skip
+    for rank, own, listed in shown.values():
+        assert listed.split(",")[rank] == own, "its own endpoint, as the others see it"
+
+
+def by_zone(zones: dict[str, str]) -> list[list[str]]:
+    return [[node for node, zone in zones.items() if zone == wanted] for wanted in ("east", "west")]
+
+
+def bind(job: Job, pod: str, node: str) -> None:
+    """What a scheduler does."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
+    path = f"/api/v1/namespaces/{job.namespace}/pods/{pod}/binding"
+    job.cluster.kubectl("create", f"--raw={path}", "-f", "-", input=json.dumps(binding))
 
 
 def show(log: str) -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ from paddlejob.plan.objects.affinity import PREFERRED, REQUIRED
 from paddlejob.plan.objects.pod import PodSource
 from paddlejob.plan.objects.pod_group import is_gang
 from paddlejob.plan.ranks import nodes_to_look_up
-from tests.support.builders import job, template
+from tests.support.builders import job, pod, template
 from tests.support.kueue_model import KueueModel
 from tests.support.model import Crash, Model
 
@@ -32,10 +32,10 @@ def affinity(made: PaddleJob, role: Role = Role.WORKER) -> dict[str, Any]:
 def ranks(model: Model) -> dict[int, str]:
     """The rank of each worker, as its pod reads it."""
     data, found = model.environments[model.status.attempt], {}
-    for name, pod in model.pods.items():
-        env = {one["name"]: one for one in model.manifests[name]["spec"]["containers"][0]["env"]}
-        values = {data[env[name]["valueFrom"]["configMapKeyRef"]["key"]] for name in ("PADDLE_TRAINER_ID", "RANK")}
-        (found[pod.index],) = values
+    for name, one in model.pods.items():
+        env = {variable["name"]: variable for variable in model.manifests[name]["spec"]["containers"][0]["env"]}
+        keys = (env[variable]["valueFrom"]["configMapKeyRef"]["key"] for variable in ("PADDLE_TRAINER_ID", "RANK"))
+        (found[one.index],) = {data[key] for key in keys}
     return found
 
 
@@ -189,10 +189,10 @@ async def test_workers_by_which_an_elastic_job_grows_are_attracted_to_those_that
     model.now += 200
     await model.step()
     created = [one for one in model.done if isinstance(one, Create) and one.kind is Kind.POD][-1]
-    pod = created.manifest
-    (term,) = pod["spec"]["affinity"]["podAffinity"][REQUIRED]
+    spare = created.manifest
+    (term,) = spare["spec"]["affinity"]["podAffinity"][REQUIRED]
     trains = model.manifests["mnist-worker-0"]["metadata"]["labels"]
-    assert pod["metadata"]["labels"][contract.LABEL_ATTEMPT] != trains[contract.LABEL_ATTEMPT]
+    assert spare["metadata"]["labels"][contract.LABEL_ATTEMPT] != trains[contract.LABEL_ATTEMPT]
     assert term["labelSelector"]["matchLabels"].items() <= trains.items()
 
 
@@ -241,12 +241,9 @@ async def test_a_domain_that_is_too_small_is_avoided_by_the_next_attempts_until_
 
 
 def test_nodes_are_looked_up_only_where_their_domains_decide():
-    pods = {"node": "a", "attempt": 1}
-
     def looked_up(made: PaddleJob, *changes: dict[str, Any]) -> list[str]:
-        from tests.support.builders import pod
-
-        return nodes_to_look_up(made, [pod(made, "worker", n, **{**pods, **one}) for n, one in enumerate(changes)])
+        pods = [pod(made, "worker", index, **{"node": "a", **one}) for index, one in enumerate(changes)]
+        return nodes_to_look_up(made, pods)
 
     preferred, required = job(**topology("preferred")), job(**topology())
     status = {"status": {"attempt": 1, "publishedAttempt": 1}}
@@ -272,10 +269,10 @@ async def test_in_a_queue_of_kueue_the_topology_is_requested_of_it_and_replaces_
     for one in model.raw["status"]["admission"]["podSetAssignments"]:
         one["topologyAssignment"] = {"levels": [ZONE], "slices": []}
     await model.step()
-    pod = model.manifests["mnist-worker-1"]
-    assert pod["metadata"]["annotations"][contract.TOPOLOGY_REQUESTS[kind]] == ZONE
-    assert contract.TOPOLOGY_UNCONSTRAINED not in pod["metadata"]["annotations"]
-    assert "affinity" not in pod["spec"]
+    made = model.manifests["mnist-worker-1"]
+    assert made["metadata"]["annotations"][contract.TOPOLOGY_REQUESTS[kind]] == ZONE
+    assert contract.TOPOLOGY_UNCONSTRAINED not in made["metadata"]["annotations"]
+    assert "affinity" not in made["spec"]
 
 
 async def test_a_queue_that_assigns_no_topology_leaves_it_to_the_affinity():
