@@ -63,6 +63,8 @@ def test_a_reader_switches_the_language_and_stays_on_the_page(browser: Browser, 
     with opened(browser, f"{address}/howto/elastic/#ranks") as page:
         expect(page.locator("h1")).to_contain_text("Train with the workers that fit")
         keep(page, "docs-en", tmp_path)
+        page.wait_for_load_state("networkidle")  # the theme's scripts would now follow the link in their own way
+        assert page.locator("a.pj-language").get_attribute("target") == "_self", "which keeps them from doing so"
         page.get_by_role("link", name="简体中文").click()
         expect(page.locator("h1")).to_contain_text("弹性训练")
         assert urlsplit(page.url).path == "/zh/howto/elastic/"
