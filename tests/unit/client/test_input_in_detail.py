@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from paddlejob.api.program import python_file
 from paddlejob.client import begin as begin_module
 from paddlejob.client.begin import begin
 from paddlejob.client.file_check import LARGE_JOB, check_objects
@@ -359,6 +360,16 @@ def test_with_cpu_what_asks_for_a_gpu_is_ignored_and_noted():
         prepared(wants)
     (one,) = prepared(wants, cpu=True)
     assert "ignored because of --cpu: worker: nvidia.com/gpu 2" in one.notes
+
+
+def test_what_the_checks_of_this_machine_note_is_kept_but_for_the_missing_image_of_a_program():
+    bare = a_job()
+    del bare["spec"]["worker"]["template"]["spec"]["containers"][0]["image"]
+    bare["spec"]["worker"]["template"]["spec"]["containers"][0]["command"] = ["true"]
+    assert any(note.startswith("The job names no image") for note in prepared(bare)[0].notes)
+    given = Given(["train.py"], lambda _: [bare], python_file("train.py"))
+    (one,) = prepare(given, RunOptions(), Store(), MACHINE)
+    assert not any(note.startswith("The job names no image") for note in one.notes)
 
 
 def test_options_that_name_nothing_in_the_job_are_rejected_with_what_there_is(home: Path):

@@ -10,11 +10,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from paddlejob.client.targets import cluster
+from paddlejob.client.targets import cluster, logs
 from paddlejob.client.targets.cluster import ClusterTarget
 from paddlejob.client.targets.operators import Operator, find_operators, unavailable_message, unwatched_message
 from paddlejob.client.targets.target import EventView, JobView, LastOutput, LogChoice, LogLine, PodView, has_ended
-from paddlejob.errors import BadInput, Forbidden, NotPossible
+from paddlejob.errors import BadInput, Forbidden, NotPossible, Unreachable
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from tests.support.builders import job
@@ -330,6 +330,59 @@ async def test_a_log_that_does_not_exist_is_one_message(api: ScriptedCluster, ta
     api.objects.clear()
     with pytest.raises(BadInput, match="job mnist not found"):
         await read(target, follow=follow)
+
+
+async def test_while_a_cluster_does_not_answer_that_is_said_once_and_logs_go_on(
+    logged: ScriptedCluster, client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    follower = logs._Follower(client, "default", "mnist", LogChoice(role="worker", index=1))
+    get, answers = client.get, [True, False, False, True, False]
+
+    async def sometimes(*arguments: Any) -> dict[str, Any]:
+        if not answers.pop(0):
+            raise Unreachable("no route")
+        return await get(*arguments)
+
+    monkeypatch.setattr(client, "get", sometimes)
+    monkeypatch.setattr(logs.pod_log, "follow", logs.pod_log.read)
+    for _ in range(5):
+        await follower.check()
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["pdj: no route; retrying (press Ctrl-C to stop)"] * 2, "again after it had answered"
+    assert [await follower.next_line(5.0), await follower.next_line(5.0)] == [b"worker 1 of 2\n", b"end\n"]
+    assert await follower.next_line(0.0) == b""
+    follower.raise_errors()
+    assert follower.finished(0.0) and follower.started
+    follower.close()
+
+
+async def test_an_error_while_a_log_is_read_ends_the_stream(client: Client):
+    async def fails() -> None:
+        raise BadInput("cannot read the log")
+
+    follower = logs._Follower(client, "default", "mnist", LogChoice())
+    follower._readers["u"] = asyncio.create_task(fails())
+    await asyncio.wait(follower._readers.values())
+    with pytest.raises(BadInput, match="cannot read the log"):
+        follower.raise_errors()
+
+
+async def test_a_quiet_job_is_done_although_its_servers_still_run(client: Client):
+    follower = logs._Follower(client, "default", "mnist", LogChoice())
+    follower._readers["u"] = asyncio.create_task(asyncio.sleep(300))
+    assert not follower.finished(logs.QUIET_SECONDS)
+    follower.inactive = True
+    assert follower.finished(logs.QUIET_SECONDS) and not follower.finished(logs.QUIET_SECONDS - 1)
+    follower._lines.put_nowait(b"x")
+    assert not follower.finished(logs.QUIET_SECONDS)
+    follower.close()
+
+
+@pytest.mark.parametrize(("suspend", "phase"), [(True, "Suspended"), (False, "Suspended"), (True, "Running")])
+def test_a_job_is_inactive_when_no_pod_starts_any_more(suspend: bool, phase: str):
+    made = job(suspend=suspend, status={"phase": phase})
+    assert logs.is_inactive(made) == (suspend and phase == "Suspended")
+    assert logs.is_inactive(job(status=ENDED))
 
 
 async def test_the_last_output_of_a_job_is_that_of_the_replica_that_printed_last(

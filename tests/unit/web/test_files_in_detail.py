@@ -186,6 +186,9 @@ def test_logs_have_their_sizes(store: Store):
     folder = stored(store, logs={"1/worker-0": "12345"})
     (one,) = references(find_logs(folder))
     assert (one.attempt, one.replica, one.size) == (1, "worker-0", 5)
+    (folder.path / "logs" / "backup-2").mkdir()
+    (folder.path / "logs" / "backup-2" / "mnist-worker-0.log").write_text("x")
+    assert len(find_logs(folder)) == 1
     (folder.path / "logs" / "attempt-1" / "mnist-worker-0.log").unlink()
     assert find_logs(folder) == []
     assert find_logs(store.folder(("default", "absent"))) == []
