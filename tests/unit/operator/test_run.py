@@ -146,6 +146,32 @@ async def test_on_standby_nothing_is_reconciled_and_the_operator_is_ready(serve:
         await until(lambda: operator.api.written("POST", "default/pods"))
 
 
+async def test_on_standby_metrics_are_served_to_whom_the_api_server_permits_to_read_them(serve: Serve):
+    options = {"leader_elect": True, "metrics": f"127.0.0.1:{free_port()}", "metrics_auth": True}
+    async with operating(serve, lease("another"), **options) as operator:
+        operator.api.answers["POST", "tokenreviews"] = (
+            201,
+            {"status": {"authenticated": True, "user": {"username": "prometheus"}}},
+        )
+        operator.api.answers["POST", "subjectaccessreviews"] = 201, {"status": {"allowed": True}}
+        url = f"http://{operator.options.metrics}/metrics"
+
+        async def scraped(**headers: str) -> tuple[int, str]:
+            async with aiohttp.ClientSession(headers=headers) as session, session.get(url) as response:
+                return response.status, await response.text()
+
+        async with asyncio.timeout(30):
+            while True:
+                with contextlib.suppress(aiohttp.ClientConnectorError):
+                    assert (await scraped())[0] == 401
+                    break
+                await asyncio.sleep(0.01)
+        code, text = await scraped(Authorization="Bearer good")
+        assert code == 200
+        assert "paddlejob_leader 0.0" in text
+        assert 'paddlejob_api_requests_total{code="201",resource="tokenreviews",verb="create"} 1.0' in text
+
+
 async def test_after_a_lost_lease_the_operator_stands_by_and_leads_again(serve: Serve):
     async with operating(serve, stored_job(workers=1), leader_elect=True, lease_seconds=1.5) as operator:
         await until(lambda: operator.api.written("POST", "default/pods"))
