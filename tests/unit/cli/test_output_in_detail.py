@@ -28,7 +28,7 @@ from paddlejob.cli.main import VERBS, _describe
 from paddlejob.cli.output.pieces import copied
 from paddlejob.cli.output.series import as_table, csv_line, json_line
 from paddlejob.cli.output.tables import columns, job_page, job_table, pod_table, run_data, run_table
-from paddlejob.cli.run.attach import _detach, _look_again, watch_jobs
+from paddlejob.cli.run.attach import detach, look_again, watch_jobs
 from paddlejob.cli.run.charts import bar, sparkline
 from paddlejob.cli.run.keyboard import Keyboard
 from paddlejob.cli.run.live import LiveScreen, render
@@ -40,6 +40,7 @@ from paddlejob.cli.run.summary import summarize
 from paddlejob.cli.run.watch import _finish, _stop, is_shared, open_screen
 from paddlejob.cli.verbs.data import _plain_lines
 from paddlejob.cli.verbs.doctor import _page
+from paddlejob.client.files import check_image
 from paddlejob.client.runs import Run
 from paddlejob.client.series import Row
 from paddlejob.client.targets.target import EventView, JobView, LastOutput, LogLine, PodView
@@ -356,18 +357,18 @@ class Target:
 def test_watching_goes_on_while_a_cluster_does_not_answer_and_ends_when_a_job_is_deleted():
     target: Any = Target(Unreachable("no route"))
     screen = Said()
-    seen = _look_again(target, [view()], screen)
+    seen = look_again(target, [view()], screen)
     assert (seen[0].note, screen.said) == ("no route; trying again", ["pdj: no route; trying again"])
-    _look_again(target, seen, screen)
+    look_again(target, seen, screen)
     assert len(screen.said) == 1, "said once"
     gone: Any = Target(BadInput("not found"))
     with pytest.raises(JobFailed, match="mnist was deleted"):
-        _look_again(gone, [view()], screen)
+        look_again(gone, [view()], screen)
 
 
 def test_who_stops_watching_learns_how_to_go_on(capsys: pytest.CaptureFixture[str]):
     screen = Said()
-    assert _detach(screen, [view(flags=" -n t"), view("Completed")], 7) == 7
+    assert detach(screen, [view(flags=" -n t"), view("Completed")], 7) == 7
     assert screen.closed == 1
     assert capsys.readouterr().out == "mnist keeps training; watch it again with `pdj watch mnist -n t`\n"
 
@@ -484,13 +485,13 @@ def test_variables_claims_and_images_are_checked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("ABSENT", raising=False)
     with pytest.raises(BadInput, match="--env ABSENT: is not set here; give it a value with --env ABSENT=VALUE"):
         programs.environment(["ABSENT"])
-    assert programs.claims(["a", "b=/x"]) == {"a": "/mnt/a", "b": "/x"}
+    assert programs.claims(["a", "b=/x"]) == {"a": "", "b": "/x"}
     for value in ("a=x", "A", "a/b"):
         with pytest.raises(BadInput, match="must have the form CLAIM or CLAIM=/PATH"):
             programs.claims([value])
-    assert programs.check_image("a/b:1") == "a/b:1" and programs.check_image("") == ""
+    assert check_image("--image", "a/b:1") == "a/b:1" and check_image("--image", "") == ""
     with pytest.raises(BadInput, match="is not the name of an image"):
-        programs.check_image("a b")
+        check_image("--image", "a b")
 
 
 def test_a_dry_run_prints_and_save_keeps_the_job(tmp_path: Path):
@@ -521,7 +522,7 @@ def test_former_runs_are_cleaned(tmp_path: Path):
     own = {"PADDLEJOB_STATE": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "c")}
     assert pdj("clean", "--keep", "1", **own).stdout.startswith("removed 1 former run, ")
     assert pdj("clean", "mnist", **own).stdout.startswith("removed 1 former run, ")
-    assert pdj("clean", **own).stdout == "removed 0 former runs, 0\n"
+    assert pdj("clean", **own).stdout == "No former runs to remove.\n"
     assert "has no former runs" in pdj("clean", "absent", **own).stderr
     assert pdj("clean", "../x", **own).returncode == 2
 

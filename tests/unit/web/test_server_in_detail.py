@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import queue
 import resource
 import socket
 import webbrowser
@@ -29,7 +30,7 @@ from paddlejob.web.http import COMPRESS_FROM, number, reply
 from paddlejob.web.sources.local.source import LocalSource
 from paddlejob.web.views.machine import MachineInfo
 from tests.support.builders import NOON, document
-from tests.support.web_jobs import stored, view
+from tests.support.web_jobs import stored
 
 JOB = "/api/jobs/local/default/mnist"
 Client = TestClient[web.Request, web.Application]
@@ -161,14 +162,14 @@ async def test_an_action_that_fails_is_answered_with_the_message_of_its_command(
 async def test_the_end_of_a_command_is_told(monkeypatch: pytest.MonkeyPatch, program: str, message: str):
     monkeypatch.setattr(actions, "PDJ", [actions.PDJ[0], "-c", program])
     with pytest.raises(BadInput, match=message):
-        await actions.execute(view(), "suspend", None)
+        await actions.execute("suspend", ["suspend", "mnist"])
 
 
 async def test_a_command_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(actions, "PDJ", [actions.PDJ[0], "-c", "import time; time.sleep(300)"])
     monkeypatch.setattr(actions, "TIMEOUT", 0.1)
     with pytest.raises(NotPossible, match="pdj suspend did not end within 0 s"):
-        await actions.execute(view(), "suspend", None)
+        await actions.execute("suspend", ["suspend", "mnist"])
 
 
 async def test_a_server_that_only_shows_changes_nothing(store: Store):
@@ -295,12 +296,13 @@ def test_the_limit_of_open_files_is_raised_as_far_as_allowed(monkeypatch: pytest
 
 
 def test_a_browser_is_opened_by_a_file_that_only_its_user_can_read(monkeypatch: pytest.MonkeyPatch):
-    seen: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", seen.append)
-    with opened(""):
-        assert seen == []
+    seen: queue.Queue[str] = queue.Queue()
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(webbrowser, "open", seen.put)
     with opened("http://x/?a=1&token=t"):
-        path = Path(seen[0].removeprefix("file://"))
+        path = Path(seen.get(timeout=60).removeprefix("file://"))
         assert 'content="0; url=http://x/?a=1&amp;token=t"' in path.read_text()
         assert path.stat().st_mode & 0o077 == 0
     assert not path.exists()
+    with opened(""):
+        assert seen.empty()
