@@ -84,3 +84,9 @@ def test_a_pod_that_the_job_deleted_itself_has_its_grace_period_on_a_lost_node_t
     waits = decide(**{**lost, "nodes": {"node-1": NodeState.READY}}, now=NOON + 1)
     assert not forced(waits)
     assert waits.wake_at is not None and waits.wake_at <= NOON + 10, "the node may have died a moment ago"
+
+
+def test_a_pod_whose_containers_have_ended_goes_at_once_and_a_finalizer_causes_no_loop():
+    assert forced(decide(deletion_due=NOON + 2, containers_ended=True))
+    assert not forced(decide(deletion_due=NOON + 2))
+    assert not forced(decide(deletion_due=NOON, containers_ended=True)), "it was deleted by force and is still there"

@@ -10,6 +10,7 @@ from paddlejob.plan.diagnosis.reasons import Reason
 from paddlejob.plan.report import reported
 from paddlejob.plan.restarts.shutdown import delete_pod
 from paddlejob.plan.snapshot import Snapshot
+from paddlejob.plan.world import Pod
 
 FINALIZER_PATIENCE = 60.0
 
@@ -19,11 +20,15 @@ def clear_stale(s: Snapshot) -> Plan | None:
         return None
     phase = s.status.phase or Phase.PENDING
     reason, message = _remains(s) or (s.status.reason, s.status.message)
-    due = [pod for pod in s.stale if not pod.deleting or pod.containers_ended]
-    deletes = [delete_pod(pod, "of an earlier attempt") for pod in due]
+    deletes = [delete_pod(pod, "of an earlier attempt") for pod in s.stale if _can_go(s, pod)]
     patience = [pod.deletion_due + FINALIZER_PATIENCE for pod in s.stale if pod.deletion_due is not None]
     wake_at = times.earliest(*(moment for moment in patience if moment >= s.now))
     return Plan(reported(s, phase, reason, message), tuple(deletes), wake_at)
+
+
+def _can_go(s: Snapshot, pod: Pod) -> bool:
+    """Not deleted yet, or it need not wait for its kubelet any longer. One with a finalizer is due then, and stays."""
+    return pod.deletion_due is None or (pod.containers_ended and s.now < pod.deletion_due)
 
 
 def _remains(s: Snapshot) -> Reason | None:
