@@ -46,7 +46,7 @@ class Run:
 
     @property
     def phase(self) -> str:
-        """Pending, Starting, Running, Restarting, Suspended, Interrupted, Completed or Failed."""
+        """Created, Pending, Starting, Running, Restarting, Suspended, Interrupted, Deleting, Completed or Failed."""
         return self.view().phase
 
     def why(self) -> str:

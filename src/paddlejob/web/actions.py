@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -39,7 +40,7 @@ async def execute(action: str, command: Sequence[str]) -> str:
     try:
         output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
     except TimeoutError:
-        process.kill()
+        process.send_signal(signal.SIGINT)  # As Ctrl-C: a job that is being replaced is not lost.
         raise NotPossible(f"pdj {action} did not end within {TIMEOUT:.0f} s") from None
     text = output.decode(errors="replace").strip()
     if process.returncode:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
@@ -90,7 +92,20 @@ async def test_a_job_that_cannot_be_created_after_all_is_saved_as_a_file(api: Sc
         NotPossible, match=r"etcd is full.*job mnist was deleted; create it again with `kubectl create -f` from \S+"
     ) as raised:
         await _submit_again(client, api.objects[JOB])
-    assert saved_file(str(raised.value)).startswith("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob\n")
+    code, job = yaml.safe_load_all(saved_file(str(raised.value)))
+    assert (code["kind"], code["metadata"]["name"], job["kind"]) == ("ConfigMap", "code-abc-0", "PaddleJob")
+    assert "resourceVersion" not in code["metadata"]
+
+
+async def test_a_job_is_saved_as_a_file_if_ctrl_c_comes_while_its_pods_end(api: ScriptedApi, client: Client):
+    deleted = asyncio.Event()
+    api.answers["DELETE", JOB] = lambda _: (deleted.set(), (200, {}))[1]
+    task = asyncio.create_task(_submit_again(client, api.objects[JOB]))
+    await deleted.wait()
+    task.cancel()
+    with pytest.raises(NotPossible, match="interrupted; job mnist was deleted; create it again with") as raised:
+        await task
+    assert "kind: PaddleJob" in saved_file(str(raised.value))
 
 
 def saved_file(message: str) -> str:

@@ -79,6 +79,7 @@ def test_a_damaged_file_is_one_message(text: str):
     target_file().write_text(text)
     with pytest.raises(BadInput, match="choose the target anew with `pdj target`"):
         read_remembered()
+    assert LocalTarget().flags("default") == "", "a job that runs is not stopped by it"
     remember(Remembered())
     assert read_remembered() == Remembered()
 

@@ -209,9 +209,10 @@ def test_a_coroutine_may_stop_following_a_job_that_prints_nothing():
     seen = []
 
     async def follow() -> None:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(None) as limit:
             async for line in pj.attach("mnist").logs_async(follow=True):
                 seen.append(line)
+                limit.reschedule(asyncio.get_running_loop().time() + 0.5)
 
     with pytest.raises(TimeoutError):
         asyncio.run(follow())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,15 +52,17 @@ def ship(submission: Submission, directory: str, program: str = "") -> tuple[Sub
 
 
 async def create_config_maps(client: Client, submission: Submission, archive: Archive) -> None:
-    """For every job; if that fails, the jobs are deleted, because their pods would wait forever."""
+    """For every job; if that fails or is interrupted, the jobs are deleted, because their pods would wait forever."""
     try:
         for namespace, name in submission.jobs:
             owner = owner_reference(await client.get(PADDLEJOBS, name, namespace))
             for document in config_maps(archive, namespace, owner):
                 await create_or_share(client, document, owner)
+    except asyncio.CancelledError:
+        await _delete_jobs(client, submission)
+        raise
     except PaddleJobError as error:
-        for namespace, name in submission.jobs:
-            await _delete_job(client, namespace, name)
+        await _delete_jobs(client, submission)
         raise NotPossible(
             f"the code cannot be stored in a ConfigMap, so nothing was submitted; ask for permission to create "
             f"ConfigMaps, or build an image with the code: {error}"
@@ -95,8 +99,7 @@ async def _add_owner(client: Client, namespace: str, name: str, owner: Object) -
     await client.patch(CONFIGMAPS, name, namespace, changes)
 
 
-async def _delete_job(client: Client, namespace: str, name: str) -> None:
-    try:
-        await client.delete(PADDLEJOBS, name, namespace, propagation="Background")
-    except ApiError:
-        return
+async def _delete_jobs(client: Client, submission: Submission) -> None:
+    for namespace, name in submission.jobs:
+        with suppress(ApiError):
+            await client.delete(PADDLEJOBS, name, namespace, propagation="Background")

@@ -9,7 +9,7 @@ from typing import Any
 
 from paddlejob.api.types import Metadata, PaddleJob, Phase, Spec
 from paddlejob.client.targets.first_worker_file import read_first_worker
-from paddlejob.client.targets.remembered import read_remembered
+from paddlejob.client.targets.remembered import Remembered, read_remembered
 from paddlejob.client.targets.target import (
     DELETE_TIMEOUT,
     EventView,
@@ -49,7 +49,7 @@ class LocalTarget:
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
-        self._remembered = read_remembered()
+        self._remembered = _remembered()
 
     def flags(self, namespace: str) -> str:
         """What a command needs that would otherwise use the remembered target."""
@@ -205,6 +205,14 @@ class LocalTarget:
             flags=flags,
             damaged=True,
         )
+
+
+def _remembered() -> Remembered:
+    """A file that is damaged stops no job: the commands that choose a target report it."""
+    try:
+        return read_remembered()
+    except BadInput:
+        return Remembered()
 
 
 def _entries(path: Path) -> list[Path]:

@@ -83,6 +83,8 @@ def _run_here(target: LocalTarget, view: JobView) -> None:
 
 async def _submit_again(client: Client, job: Object) -> None:
     """Delete the job and create it again; a dry run comes first, so that a rejection changes nothing."""
+    import asyncio
+
     from paddlejob.client.targets.cluster import wait_until_deleted
     from paddlejob.errors import ApiError, NotPossible, PaddleJobError
     from paddlejob.objects.resources import PADDLEJOBS
@@ -94,14 +96,18 @@ async def _submit_again(client: Client, job: Object) -> None:
         await client.create(PADDLEJOBS, other, dry_run=True)
     except ApiError as error:
         raise NotPossible(f"job {name}: {error.message}; nothing was changed") from error
-    await client.delete(PADDLEJOBS, name, namespace, uid=job["metadata"]["uid"], propagation="Background")
-    await wait_until_deleted(client, job)
+    deleted = False
     try:
+        await client.delete(PADDLEJOBS, name, namespace, uid=job["metadata"]["uid"], propagation="Background")
+        deleted = True
+        await wait_until_deleted(client, job)
         created = await client.create(PADDLEJOBS, document)
         await _store_code(client, created, code)
-    except PaddleJobError as error:
-        remedy = f"create it again with `kubectl create -f` from {_saved(document)}"
-        raise NotPossible(f"{error}; job {name} was deleted; {remedy}") from error
+    except (PaddleJobError, asyncio.CancelledError) as error:
+        if isinstance(error, PaddleJobError) and not deleted:
+            raise
+        remedy = f"create it again with `kubectl create -f` from {_saved(*map(_own, code), document)}"
+        raise NotPossible(f"{str(error) or 'interrupted'}; job {name} was deleted; {remedy}") from error
 
 
 async def _code_of(client: Client, job: Object) -> list[Object]:
@@ -120,18 +126,23 @@ async def _store_code(client: Client, job: Object, code: list[Object]) -> None:
     from paddlejob.code.shipping import owner_reference
 
     owner = owner_reference(job)
-    for one in code:
-        metadata = {key: one["metadata"][key] for key in ("name", "namespace", "labels") if key in one["metadata"]}
-        document = {**one, "metadata": {**metadata, "ownerReferences": [owner]}}
+    for one in map(_own, code):
+        document = {**one, "metadata": {**one["metadata"], "ownerReferences": [owner]}}
         await create_or_share(client, document, owner)
 
 
-def _saved(document: Object) -> str:
-    """The name of a file with the job, for a job that would be lost otherwise."""
+def _own(part: Object) -> Object:
+    """A ConfigMap without what the server has set."""
+    metadata = {key: part["metadata"][key] for key in ("name", "namespace", "labels") if key in part["metadata"]}
+    return {**part, "metadata": metadata}
+
+
+def _saved(*documents: Object) -> str:
+    """The name of a file with the job and its code, for a job that would be lost otherwise."""
     import tempfile
 
     from paddlejob.client.describe.formats import to_yaml
 
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", prefix="pdj-rerun-", delete=False) as file:
-        file.write(to_yaml(document))
+        file.write(to_yaml(*documents))
     return file.name
