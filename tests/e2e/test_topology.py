@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from testbed.addons.volcano import Volcano
 from testbed.cluster import Cluster
 from tests.support.on_cluster import QUICK, Job, eventually
 
@@ -52,17 +51,15 @@ def create(
     topology: Object,
     *,
     patience: int = 60,
-    minimum: int | None = None,
     scheduler: str = "default-scheduler",
     **container: Any,
 ) -> Job:
-    """With a `minimum` of pods it is a gang."""
     paddle = {"name": "paddle", "resources": {"limits": {SLOT: 1}}, **container}
     pod = {"containers": [paddle], "schedulerName": scheduler, **QUICK}
     spec = {
         "scheduleTimeoutSeconds": patience,
         "cleanPodPolicy": "Never",
-        "schedulingPolicy": {"topology": topology} | ({"minAvailable": minimum} if minimum else {}),
+        "schedulingPolicy": {"topology": topology},
         "worker": {"replicas": workers, "template": {"spec": pod}},
     }
     document = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": name}}
@@ -106,18 +103,6 @@ def test_workers_are_kept_in_one_zone_although_there_is_more_room_elsewhere(
     job = create(operator, cluster_namespace, "dense", 3, {"required": ZONE}, **SLEEPS)
     job.until(phase="Running", worker_ready="3/3", attempt=1)
     assert len({zones[node] for node in nodes_of(job).values()}) == 1
-    job.kubectl("delete", "pdj", job.name)
-
-
-@pytest.mark.full
-def test_a_gang_of_volcano_finds_the_zone_in_which_all_of_it_fits(
-    operator: Cluster, volcano: Volcano, cluster_namespace: str, zones: dict[str, str]
-):
-    set_room(operator, 1, 1, 1)
-    job = create(operator, cluster_namespace, "gang", 2, {"required": ZONE}, minimum=2, **SLEEPS)
-    job.until(phase="Running", worker_ready="2/2")
-    assert {pod["spec"]["schedulerName"] for pod in job.pods().values()} == {"volcano"}
-    assert [zones[node] for node in nodes_of(job).values()] == ["east", "east"]
     job.kubectl("delete", "pdj", job.name)
 
 
