@@ -9,11 +9,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from paddlejob.data import stage
+from paddlejob.data.drivers import discovery
 from paddlejob.data.drivers.errors import describe, translate_errors, translate_read_errors
 from paddlejob.data.drivers.resolve import _hdfs_requirements, _missing_driver, _options, filesystem, is_web
 from paddlejob.data.drivers.urls import identifying_query, is_below, redact
 from paddlejob.data.journal import format_entries, parse_entries
-from paddlejob.data.manifest import STAGED, StagedFile
+from paddlejob.data.manifest import MANIFEST, STAGED, StagedFile
 from paddlejob.data.ownership import Owned, blocking_directories, check_not_foreign, parents, read_owned
 from paddlejob.data.preconditions import (
     MAX_PARTS,
@@ -212,3 +214,26 @@ def test_files_and_directories_of_others_are_not_replaced(tmp_path: Path):
         (tmp_path / "dir/other").touch()
         with pytest.raises(BadInput, match="dir is a directory that contains dir/other, which was not staged"):
             blocking_directories(store, {"dir"}, ours)
+
+
+@pytest.mark.parametrize(("filename", "where"), [(None, ""), ("src", ""), ("src/secret", r" \(at src/secret\)")])
+def test_a_source_that_may_not_be_read_names_what_is_in_the_way(
+    filename: str | None, where: str, monkeypatch: pytest.MonkeyPatch
+):
+    def denied(fs: object, path: str) -> None:
+        raise PermissionError(errno.EACCES, "denied", path.replace("src", filename) if filename else None)
+
+    monkeypatch.setattr(discovery, "_find", denied)
+    monkeypatch.setattr(discovery, "filesystem", lambda url: (None, "src"))
+    with pytest.raises(BadInput, match=rf"^src: permission denied{where}; check its permissions"):
+        discovery.find("src")
+
+
+@pytest.mark.parametrize("manifest", [None, "{", "{}", "[]"])
+def test_a_directory_that_looks_like_a_part_is_staged_without_a_split(tmp_path: Path, manifest: str | None):
+    (tmp_path / "job/0/data").mkdir(parents=True)
+    (tmp_path / "job/0/data/train.txt").write_text("a\n")
+    if manifest is not None:
+        (tmp_path / "job" / MANIFEST).write_text(manifest)
+    staged_again = stage(str(tmp_path / "job/0/data"), str(tmp_path / "here"))
+    assert [file.name for file in staged_again.files] == ["train.txt"]
