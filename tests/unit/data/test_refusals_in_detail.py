@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from paddlejob.data import stage
-from paddlejob.data.drivers import discovery
+from paddlejob.data.drivers import discovery, web
 from paddlejob.data.drivers.errors import describe, translate_errors, translate_read_errors
 from paddlejob.data.drivers.resolve import _hdfs_requirements, _missing_driver, _options, filesystem, is_web
 from paddlejob.data.drivers.urls import identifying_query, is_below, redact
@@ -237,3 +237,35 @@ def test_a_directory_that_looks_like_a_part_is_staged_without_a_split(tmp_path: 
         (tmp_path / "job" / MANIFEST).write_text(manifest)
     staged_again = stage(str(tmp_path / "job/0/data"), str(tmp_path / "here"))
     assert [file.name for file in staged_again.files] == ["train.txt"]
+
+
+class Breaking:
+    """A web server whose connections break off a number of times."""
+
+    kwargs: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    def open(self, *_: object, **__: object) -> Breaking:
+        return self
+
+    def read(self, count: int) -> bytes:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise ConnectionError("broken off")
+        return b"x"
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_connection_that_breaks_off_is_tried_again_after_longer_and_longer_waits(monkeypatch: pytest.MonkeyPatch):
+    waits: list[float] = []
+    monkeypatch.setattr(web, "sleep", waits.append)
+    assert web.Page(Breaking(3), "http://x", 1, "mark").read(1) == b"x"
+    assert waits == [0.5, 1.0, 1.5]
+    with pytest.raises(ConnectionError):
+        web.Page(Breaking(4), "http://x", 1, "mark").read(1)
+    with pytest.raises(ConnectionError):
+        web.Page(Breaking(1), "http://x", 1, "").read(1)
