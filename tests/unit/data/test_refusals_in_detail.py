@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from paddlejob.data import stage
-from paddlejob.data.drivers import discovery, web
+from paddlejob.data.drivers import discovery, unpack, web
 from paddlejob.data.drivers.errors import describe, translate_errors, translate_read_errors
 from paddlejob.data.drivers.resolve import _hdfs_requirements, _missing_driver, _options, filesystem, is_web
 from paddlejob.data.drivers.urls import identifying_query, is_below, redact
@@ -27,6 +27,7 @@ from paddlejob.data.preconditions import (
 )
 from paddlejob.data.stores.base import is_part_number
 from paddlejob.data.stores.factory import open_store
+from paddlejob.data.stores.remote import RemoteStore
 from paddlejob.errors import BadInput, NotPossible
 
 
@@ -269,3 +270,52 @@ def test_a_connection_that_breaks_off_is_tried_again_after_longer_and_longer_wai
         web.Page(Breaking(4), "http://x", 1, "mark").read(1)
     with pytest.raises(ConnectionError):
         web.Page(Breaking(1), "http://x", 1, "").read(1)
+
+
+class Driver:
+    def __init__(self, *protocol: str) -> None:
+        self.protocol = protocol if len(protocol) > 1 else protocol[0]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "direct", "renames"),
+    [
+        ("s3", True, False), ("s3a", True, False), ("gs", True, False), ("gcs", True, False), ("webhdfs", False, True),
+        ("hdfs", False, True), ("memory", False, False), ("sftp", False, False),
+    ],
+)  # fmt: skip
+def test_a_store_writes_directly_or_renames_directories_where_that_is_safe(protocol: str, direct: bool, renames: bool):
+    for driver in (Driver(protocol), Driver(protocol, "other")):
+        store = RemoteStore("u", driver, "/x/")
+        assert (store._direct, store._renames_directories, store.is_local) == (direct, renames, False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"), [(".gz", "gzip"), (".bz2", "bz2"), (".xz", "xz"), (".lzma", "lzma"), (".GZ", "gzip")]
+)
+def test_compressed_files_are_known_by_their_ending(ending: str, kind: str):
+    assert unpack._compression(f"a/train.txt{ending}") == kind
+    assert unpack._unpacked_name(f"a/train.txt{ending}") == "a/train.txt"
+    assert unpack._compression("a/train.txt") is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        (".zst", "zstd"), (".lz4", "lz4"), (".br", "brotli"), (".lzo", "lzo"), (".sz", "snappy"), (".snappy", "snappy"),
+        (".Z", "compress"),
+    ],
+)  # fmt: skip
+def test_a_compression_without_its_library_is_refused(ending: str, kind: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fsspec.compression.compr", {})
+    with pytest.raises(BadInput, match=f"{kind} files cannot be unpacked here; unpack it first, or use --by files"):
+        unpack._compression(f"train{ending}")
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".ZIP"],
+)
+def test_an_archive_has_no_lines(ending: str):
+    with pytest.raises(BadInput, match="is an archive, which has no lines; unpack it first"):
+        unpack._compression(f"train{ending}")
