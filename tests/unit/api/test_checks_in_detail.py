@@ -143,6 +143,9 @@ def test_only_workers_of_several_are_asked_where_they_save():
     assert found(made) == []
     made["spec"]["ps"]["template"]["spec"]["containers"][0]["args"] = ["mpirun"]
     assert found(made) == [("spec.ps.template.spec.containers[0].args[0]", "warning")]
+    with_heter = document(ps=1, workers=1, heter=1)
+    with_heter["spec"]["heter"]["template"]["spec"]["containers"][0]["args"] = ["mpirun"]
+    assert found(with_heter) == [("spec.heter.template.spec.containers[0].args[0]", "warning")]
     sidecar = job({"name": "side", "args": ["mpirun"]}, workers=2)
     sidecar["spec"]["worker"]["template"]["spec"]["containers"].append(
         {"name": "paddle", "image": "i", "args": ["mpiexec"]}

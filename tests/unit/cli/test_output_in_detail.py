@@ -40,6 +40,7 @@ from paddlejob.cli.run.summary import summarize
 from paddlejob.cli.run.watch import _finish, _stop, is_shared, open_screen
 from paddlejob.cli.verbs.data import _plain_lines
 from paddlejob.cli.verbs.doctor import _page
+from paddlejob.client.describe.humanize import age
 from paddlejob.client.files import check_image
 from paddlejob.client.runs import Run
 from paddlejob.client.series import Row
@@ -73,7 +74,7 @@ def test_the_list_of_jobs_has_servers_and_workers_and_a_reason_if_wide():
                 progress={"step": 1, "totalSteps": 4})  # fmt: skip
     header, row = job_table([made], wide=True).splitlines()
     assert header.split() == ["NAME", "STATUS", "MODE", "PS", "WORKER", "PROGRESS", "AGE", "REASON"]
-    assert row.split() == ["mnist", "Running", "PS", "1/1", "2/2", "1/4", "0s", "fine"]
+    assert row.split() == ["mnist", "Running", "PS", "1/1", "2/2", "1/4", age(made.job), "fine"]
     other = job("other")
     apart = other.model_copy(update={"metadata": other.metadata.model_copy(update={"namespace": "team"})})
     both = job_table([made, JobView(apart, {}, "Created")], expected="default")

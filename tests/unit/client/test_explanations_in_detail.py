@@ -110,7 +110,8 @@ def test_states_that_do_not_read_as_is_and_a_word():
 
 
 def test_a_job_without_a_status_was_not_picked_up_yet():
-    assert str(explain(JobView(job(), {}, "Created"))).startswith("mnist: Not picked up by an operator yet (0s old).")
+    new = JobView(job(), {}, "Created")
+    assert str(explain(new)).startswith(f"mnist: Not picked up by an operator yet ({age(new.job)} old).")
 
 
 def test_the_explanation_for_programs_is_complete():

@@ -9,11 +9,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from paddlejob.data import stage
+from paddlejob.data.drivers import discovery, unpack, web
 from paddlejob.data.drivers.errors import describe, translate_errors, translate_read_errors
 from paddlejob.data.drivers.resolve import _hdfs_requirements, _missing_driver, _options, filesystem, is_web
 from paddlejob.data.drivers.urls import identifying_query, is_below, redact
 from paddlejob.data.journal import format_entries, parse_entries
-from paddlejob.data.manifest import STAGED, StagedFile
+from paddlejob.data.manifest import MANIFEST, STAGED, StagedFile
 from paddlejob.data.ownership import Owned, blocking_directories, check_not_foreign, parents, read_owned
 from paddlejob.data.preconditions import (
     MAX_PARTS,
@@ -25,6 +27,7 @@ from paddlejob.data.preconditions import (
 )
 from paddlejob.data.stores.base import is_part_number
 from paddlejob.data.stores.factory import open_store
+from paddlejob.data.stores.remote import RemoteStore
 from paddlejob.errors import BadInput, NotPossible
 
 
@@ -212,3 +215,107 @@ def test_files_and_directories_of_others_are_not_replaced(tmp_path: Path):
         (tmp_path / "dir/other").touch()
         with pytest.raises(BadInput, match="dir is a directory that contains dir/other, which was not staged"):
             blocking_directories(store, {"dir"}, ours)
+
+
+@pytest.mark.parametrize(("filename", "where"), [(None, ""), ("src", ""), ("src/secret", r" \(at src/secret\)")])
+def test_a_source_that_may_not_be_read_names_what_is_in_the_way(
+    filename: str | None, where: str, monkeypatch: pytest.MonkeyPatch
+):
+    def denied(fs: object, path: str) -> None:
+        raise PermissionError(errno.EACCES, "denied", path.replace("src", filename) if filename else None)
+
+    monkeypatch.setattr(discovery, "_find", denied)
+    monkeypatch.setattr(discovery, "filesystem", lambda url: (None, "src"))
+    with pytest.raises(BadInput, match=rf"^src: permission denied{where}; check its permissions"):
+        discovery.find("src")
+
+
+@pytest.mark.parametrize("manifest", [None, "{", "{}", "[]"])
+def test_a_directory_that_looks_like_a_part_is_staged_without_a_split(tmp_path: Path, manifest: str | None):
+    (tmp_path / "job/0/data").mkdir(parents=True)
+    (tmp_path / "job/0/data/train.txt").write_text("a\n")
+    if manifest is not None:
+        (tmp_path / "job" / MANIFEST).write_text(manifest)
+    staged_again = stage(str(tmp_path / "job/0/data"), str(tmp_path / "here"))
+    assert [file.name for file in staged_again.files] == ["train.txt"]
+
+
+class Breaking:
+    """A web server whose connections break off a number of times."""
+
+    kwargs: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    def open(self, *_: object, **__: object) -> Breaking:
+        return self
+
+    def read(self, count: int) -> bytes:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise ConnectionError("broken off")
+        return b"x"
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_connection_that_breaks_off_is_tried_again_after_longer_and_longer_waits(monkeypatch: pytest.MonkeyPatch):
+    waits: list[float] = []
+    monkeypatch.setattr(web, "sleep", waits.append)
+    assert web.Page(Breaking(3), "http://x", 1, "mark").read(1) == b"x"
+    assert waits == [0.5, 1.0, 1.5]
+    with pytest.raises(ConnectionError):
+        web.Page(Breaking(4), "http://x", 1, "mark").read(1)
+    with pytest.raises(ConnectionError):
+        web.Page(Breaking(1), "http://x", 1, "").read(1)
+
+
+class Driver:
+    def __init__(self, *protocol: str) -> None:
+        self.protocol = protocol if len(protocol) > 1 else protocol[0]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "direct", "renames"),
+    [
+        ("s3", True, False), ("s3a", True, False), ("gs", True, False), ("gcs", True, False), ("webhdfs", False, True),
+        ("hdfs", False, True), ("memory", False, False), ("sftp", False, False),
+    ],
+)  # fmt: skip
+def test_a_store_writes_directly_or_renames_directories_where_that_is_safe(protocol: str, direct: bool, renames: bool):
+    for driver in (Driver(protocol), Driver(protocol, "other")):
+        store = RemoteStore("u", driver, "/x/")
+        assert (store._direct, store._renames_directories, store.is_local) == (direct, renames, False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"), [(".gz", "gzip"), (".bz2", "bz2"), (".xz", "xz"), (".lzma", "lzma"), (".GZ", "gzip")]
+)
+def test_compressed_files_are_known_by_their_ending(ending: str, kind: str):
+    assert unpack._compression(f"a/train.txt{ending}") == kind
+    assert unpack._unpacked_name(f"a/train.txt{ending}") == "a/train.txt"
+    assert unpack._compression("a/train.txt") is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        (".zst", "zstd"), (".lz4", "lz4"), (".br", "brotli"), (".lzo", "lzo"), (".sz", "snappy"), (".snappy", "snappy"),
+        (".Z", "compress"),
+    ],
+)  # fmt: skip
+def test_a_compression_without_its_library_is_refused(ending: str, kind: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fsspec.compression.compr", {})
+    with pytest.raises(BadInput, match=f"{kind} files cannot be unpacked here; unpack it first, or use --by files"):
+        unpack._compression(f"train{ending}")
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".ZIP"],
+)
+def test_an_archive_has_no_lines(ending: str):
+    with pytest.raises(BadInput, match="is an archive, which has no lines; unpack it first"):
+        unpack._compression(f"train{ending}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,10 @@ def test_a_missing_config_directory_is_reported_with_the_existing_ones(tmp_path:
 def test_a_volume_that_is_not_mounted_is_named(tmp_path: Path):
     with pytest.raises(LaunchError, match="set JOB_PATH to the mount path of the shared volume"):
         require_config(read_settings({**ENVIRON, "JOB_PATH": str(tmp_path)}, []))
+
+
+def test_the_launcher_as_a_program_ends_with_the_status_of_bad_settings():
+    ran = subprocess.run(
+        [sys.executable, "-m", "paddlejob.launch"], env={"PATH": ""}, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, "JOB_NAME: not set; set it in the Job's env" in ran.stdout + ran.stderr) == (2, True)

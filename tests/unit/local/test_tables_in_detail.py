@@ -10,13 +10,18 @@ from typing import Any
 import pytest
 
 from paddlejob.client.targets.target import LogChoice
-from paddlejob.local.machine.resources import parse_quantity
+from paddlejob.errors import BadInput
+from paddlejob.local.machine.gpus import Gpu
+from paddlejob.local.machine.resources import Machine, parse_quantity
 from paddlejob.local.options import RunOptions
+from paddlejob.local.preflight import _script, on_the_cpu
 from paddlejob.local.runtime.container import PodFacts, field_value
+from paddlejob.local.runtime.env import LONGEST_TEMPORARY, base_environment, temporary_notes
 from paddlejob.local.runtime.images import BUNDLED, EXAMPLES, argv, find_image, spellings
 from paddlejob.local.state import log_times
 from paddlejob.local.state.log_times import EVERY, LogTimes, offset_at
 from paddlejob.local.state.logs import KEPT_ATTEMPTS, TAIL_BYTES, _start_of_tail, follow_logs, log_tail, prune_logs
+from paddlejob.local.state.records import PodRecord
 from paddlejob.local.state.store import JobFolder, Store
 from paddlejob.local.template_checks import NOT_HONOURED_IN_CONTAINER, NOT_HONOURED_IN_POD, not_honoured
 from tests.support.builders import NOON, document
@@ -113,6 +118,90 @@ def test_each_field_that_a_variable_can_have(path: str, value: str):
 )  # fmt: skip
 def test_quantities_have_the_units_of_kubernetes(text: str | int, value: float):
     assert parse_quantity(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("name", ["TMPDIR", "TEMP", "TMP"])
+def test_a_directory_whose_sockets_would_be_too_long_is_not_passed_on(name: str, tmp_path: Path):
+    fits, long = "/" + "x" * (LONGEST_TEMPORARY - 1), "/" + "x" * LONGEST_TEMPORARY
+    short = RunOptions(environment={name: fits})
+    assert base_environment(short, Store(tmp_path))[name] == fits and temporary_notes(short) == []
+    options = RunOptions(environment={name: long, "OTHER": long})
+    assert name not in base_environment(options, Store(tmp_path))
+    (note,) = temporary_notes(options)
+    assert note.startswith(f"{name} has {len(long)} characters, which is too long") and f"at most {len(fits)} c" in note
+    assert LONGEST_TEMPORARY == 75
+
+
+def test_variables_of_another_job_are_not_passed_on(tmp_path: Path):
+    given = {"PADDLE_X": "1", "PADDLEJOB_POD_UID": "u", "RANK": "1", "OWN": "x", "PATH": "/own"}
+    passed = base_environment(RunOptions(environment=given, python="/py/bin/python"), Store(tmp_path))
+    assert passed.keys() == {"OWN", "PATH", "PYTHONUNBUFFERED"}
+    assert passed["PATH"].split(os.pathsep)[1:] == ["/py/bin", "/own"]
+    assert passed["PYTHONUNBUFFERED"] == "1"
+    assert base_environment(RunOptions(environment={"A": ""}), Store(tmp_path))["PATH"].endswith(os.defpath)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", ".x", "a/b", "a\0b"])
+def test_no_name_leads_out_of_the_store(name: str, tmp_path: Path):
+    for key in (("default", name), (name, "mnist")):
+        with pytest.raises(BadInput, match="is not a valid n"):
+            Store(tmp_path).folder(key)
+
+
+def test_the_capacity_of_a_machine_is_counted_by_resource():
+    machine = Machine("m", 4.0, 1 << 30, (Gpu("u", "0"),))
+    amounts = [machine.capacity(name) for name in ("cpu", "memory", "nvidia.com/gpu", "amd.com/gpu", "storage")]
+    assert amounts == [4.0, float(1 << 30), 1, 0, None]
+    assert (machine.labels["kubernetes.io/hostname"], machine.labels["kubernetes.io/os"]) == ("m", "linux")
+
+
+def test_options_and_records_survive_being_stored():
+    secret = {"kind": "Secret", "metadata": {"name": "s"}}
+    options = RunOptions(
+        "/f", {"i": {"directory": "/d"}}, {"v": "/v", "/host": "/w"}, "/py", True, {"A": "1"}, (secret,)
+    )
+    assert RunOptions.from_json(options.to_json()) == options
+    assert RunOptions.from_json(None) == RunOptions()
+    assert options.object("Secret", "s") == secret
+    assert options.object("ConfigMap", "s") is options.object("Secret", "t") is None
+    assert options.host_paths == {"/host": "/w"}
+    record = PodRecord("n", "u", "worker", 1, 2, "Failed", "a", 3, "r", "m", 4, "s", "e", "/log", True, "note")
+    assert PodRecord.from_json(record.to_json()) == record
+    bare = PodRecord("n", "u", "ps", 0, 1, "Pending")
+    assert PodRecord.from_json(bare.to_json()) == bare
+    assert (bare.to_json()["started"], bare.to_json()["ended"], "note" in bare.to_json()) == (None, None, False)
+
+
+def test_without_gpus_each_role_loses_what_asks_for_them():
+    made = document(ps=1, workers=1, heter=1)
+    for role in ("ps", "worker", "heter"):
+        pod = made["spec"][role]["template"]["spec"]
+        pod["nodeSelector"], pod["affinity"] = {"gpu": "yes"}, {"nodeAffinity": {"x": 1}, "podAffinity": {"y": 1}}
+        pod["containers"][0]["resources"] = {
+            "limits": {"nvidia.com/gpu": 2, "cpu": 1},
+            "requests": {"nvidia.com/gpu": 2},
+        }
+    changed, removed = on_the_cpu(made)
+    assert removed == [
+        f"{role}: {what}" for role in ("ps", "worker", "heter")
+        for what in ("nvidia.com/gpu 2", "nvidia.com/gpu 2", "nodeSelector", "nodeAffinity")
+    ]  # fmt: skip
+    pod = changed["spec"]["heter"]["template"]["spec"]
+    assert pod["containers"][0]["resources"] == {"limits": {"cpu": 1}, "requests": {}}
+    assert (pod["affinity"], "nodeSelector" in pod) == ({"podAffinity": {"y": 1}}, False)
+    assert "nodeSelector" in made["spec"]["ps"]["template"]["spec"], "the job itself stays"
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        (["python", "train.py"], "train.py"), (["/usr/bin/python3", "-u", "a.py", "b.py"], "a.py"),
+        (["python", "-m", "paddle.distributed.launch", "t.py"], "t.py"), (["python", "-m", "mod", "t.py"], ""),
+        (["python", "-c", "x", "t.py"], ""), (["bash", "t.py"], ""), (["python", "train"], ""),
+    ],
+)  # fmt: skip
+def test_the_script_of_a_command_line_is_known_where_python_runs_it(command: list[str], script: str):
+    assert _script(command) == script
 
 
 @pytest.fixture
