@@ -10,6 +10,7 @@ import pytest
 
 from testbed.build.binaries import binaries
 from testbed.cluster import Cluster
+from tests.support.on_cluster import eventually
 
 pytestmark = pytest.mark.full
 
@@ -63,11 +64,11 @@ def test_the_chart_installs_an_operator_that_trains_a_job_and_guards_its_metrics
     settings["monitoring.auth"] = "true"
     options = [f"--set={name}={value}" for name, value in settings.items()]
     helm("install", "paddlejob", CHART, "--skip-crds", *options, "--wait", "--timeout=180s")
-    assert "Phase:          Succeeded" in helm("test", "paddlejob", "--timeout=180s")
+    assert "job paddlejob-test in namespace" in helm("test", "paddlejob", "--logs", "--timeout=180s")
     assert "paddlejob-test" not in alone.kubectl("-n", cluster_namespace, "get", "pdj").stdout, "it is deleted again"
 
     def scraped(how: str) -> str:
-        return alone.kubectl("-n", cluster_namespace, "exec", DEPLOYMENT, "--", "python", "-c", SCRAPE, how).stdout
+        return alone.kubectl("-n", cluster_namespace, "exec", DEPLOYMENT, "--", "python3", "-c", SCRAPE, how).stdout
 
     assert scraped("nothing").startswith("401 ")
     assert "may not get /metrics" in scraped("token")
@@ -79,6 +80,7 @@ def test_the_chart_installs_an_operator_that_trains_a_job_and_guards_its_metrics
     reader = (f"--clusterrole=paddlejob-metrics-reader-{cluster_namespace}", f"--serviceaccount={account}")
     alone.kubectl("create", "clusterrolebinding", cluster_namespace, *reader)
     try:
-        assert 'paddlejob_jobs{phase="Completed"} 0.0' in scraped("token")
+        # The new pod reports jobs once it has taken over the lease of the old one.
+        eventually("the leader reports jobs", lambda: 'paddlejob_jobs{phase="Completed"} 0.0' in scraped("token"))
     finally:
         alone.kubectl("delete", "clusterrolebinding", cluster_namespace)
