@@ -53,16 +53,17 @@ async def test_goodput_is_only_counted_while_a_job_may_train(serve: Serve):
         about = {"namespace": "default", "uid": phase}
         jobs.append((f"default/paddlejobs/{phase.lower()}", {**made, "metadata": about, "status": status | ended}))
     async with staged(serve, *jobs) as stage:
-        metrics = Metrics()
-        metrics.collect_from(stage.informers, KeyedQueue())
-        metrics.count_request("get", PODS, 200)
+        metrics = Metrics(per_job=True)
+        metrics.observe_request("get", PODS, 200, 0.1)
         metrics.observe_reconcile(-1.0, 2.0)
         metrics.count_error()
-        text = generate_latest(metrics.registry).decode().splitlines()
+        with metrics.collecting(stage.informers, KeyedQueue(), stage.recorder):
+            text = generate_latest(metrics.registry).decode().splitlines()
     gauges = [line for line in text if line.startswith("paddlejob_goodput_ratio{")]
-    assert {line.partition(",")[0] for line in gauges} == {
-        'paddlejob_goodput_ratio{job="restarting"', 'paddlejob_goodput_ratio{job="running"'
-    }  # fmt: skip
+    assert {line.partition("}")[0] for line in gauges} == {
+        'paddlejob_goodput_ratio{job="restarting",namespace="default"',
+        'paddlejob_goodput_ratio{job="running",namespace="default"',
+    }
     assert 'paddlejob_api_requests_total{code="200",resource="pods",verb="get"} 1.0' in text
     assert "paddlejob_queue_wait_seconds_sum 0.0" in text and "paddlejob_reconcile_seconds_sum 2.0" in text
     assert "paddlejob_reconcile_errors_total 1.0" in text
