@@ -62,6 +62,7 @@ def _recover(stage: Stage, record: Record, hits: dict[str, Hit]) -> None:
     text = " and ".join(f"{kind} {hit.text}".strip() for kind, hit in hits.items())
     started = time.monotonic()
     while problem := _not_recovered(stage, hits):
+        stage.keep_control_plane()
         if time.monotonic() - started > PATIENCE + _delay(stage):
             record.problems.append(f"not recovered after {time.monotonic() - started:.0f} s from {text}: {problem}")
             say(record.problems[-1])

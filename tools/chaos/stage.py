@@ -17,7 +17,7 @@ from testbed.images.productimages import push_programs, push_training
 from testbed.nodes.node import Node
 from tools.chaos.api import Lists
 from tools.chaos.jobs import END, POPULATION, Object, Shape
-from tools.chaos.ledger import Ledger
+from tools.chaos.ledger import DISRUPTION, Ledger
 from tools.chaos.watch import Watch
 
 ROOT = Path(__file__).parents[2]
@@ -149,6 +149,15 @@ class Stage:
 
     def operator_rolled_out(self) -> None:
         self.kubectl("-n", SYSTEM, "rollout", "status", DEPLOYMENT, "--timeout=180s")
+
+    def keep_control_plane(self) -> None:
+        """Start what exited by itself, as kubelets do on real control planes; a scheduler with a wrong cache exits."""
+        for name in ("kube-scheduler", "kube-controller-manager"):
+            process = self.cluster.plane.processes[name]
+            if not process.alive:
+                say(f"{name} exited by itself and is started again")
+                self.blame(DISRUPTION)
+                process.start()
 
     def look(self) -> None:
         """Note what the operator has logged, and its memory."""

@@ -48,6 +48,7 @@ const TEXTS = {
   noCurves: ["No metrics in the log yet.", "日志中还没有指标。"],
   compare: ["Compare with", "对比"],
   step: ["step", "步"],
+  atStep: [(step) => `step ${step}`, (step) => `第 ${step} 步`],
   epoch: ["epoch", "epoch（遍）"],
   attempt: ["attempt", "轮次"],
   Attempt: ["Attempt", "轮次"],

@@ -96,7 +96,7 @@ function facts(detail) {
     [t("eta"), row.eta && row.eta > now() ? since(row.eta, "left") : null],
     [t("runTime"), began ? (row.ended ? duration(row.ended - began) : since(began)) : null],
     [t("lastOutput"), detail.last_output && row.phase === "Running" ? since(detail.last_output, "ago") : null],
-    [t("checkpoint"), detail.checkpoint === null ? null : `${t("step")} ${detail.checkpoint}`],
+    [t("checkpoint"), detail.checkpoint === null ? null : t("atStep", detail.checkpoint)],
     [t("goodput"), detail.goodput === null ? null : `${detail.goodput}%`],
     [t("Attempt"), detail.attempt ? String(detail.attempt) : null],
     [t("restarts"), String(row.restarts)],

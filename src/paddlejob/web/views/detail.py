@@ -12,7 +12,6 @@ from paddlejob.api.types import Phase
 from paddlejob.client.describe.next_step import next_step
 from paddlejob.client.targets.target import EventView, JobView, PodView
 from paddlejob.client.watch.usage import Usage
-from paddlejob.plan.size import is_resizable
 from paddlejob.web.views.attempts import Attempt, attempts_of
 from paddlejob.web.views.commands import Command, commands
 from paddlejob.web.views.row import Row, moment, row_of
@@ -72,7 +71,7 @@ def detail_of(target: str, view: JobView, usage: dict[str, Usage], read_only: bo
         events=view.events[-EVENTS:],
         attempts=attempts_of(view),
         commands=commands(
-            view, resizable=is_resizable(view.job) or status.phase is Phase.SUSPENDED, read_only=read_only
+            view, resizable=view.job.spec.elastic >= 1 or status.phase is Phase.SUSPENDED, read_only=read_only
         ),
         workers=view.job.spec.worker.replicas if view.job.spec.worker else 0,
         file=job_file(view.document),
