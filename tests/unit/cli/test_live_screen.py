@@ -1,0 +1,135 @@
+"""The live screen: charts, replicas, the end of a log, events, and what is printed where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from paddlejob.cli.run.charts import bar, sparkline
+from paddlejob.cli.run.keyboard import Keyboard
+from paddlejob.cli.run.live import LiveScreen, render
+from paddlejob.cli.run.news import News
+from paddlejob.cli.run.plain import PlainScreen
+from paddlejob.cli.run.watch import open_screen
+from paddlejob.client.targets.target import EventView, JobView, PodView
+from paddlejob.client.watch.observation import Observation
+from paddlejob.client.watch.usage import Usage
+from tests.support.job_views import view
+
+
+def test_charts_fill_their_width():
+    assert bar(0.5, 4) == ("━━", "━━")
+    assert bar(0.375, 4) == ("━╸", "━━")
+    assert (bar(-1, 2), bar(9, 2)) == (("", "━━"), ("━━", ""))
+    assert sparkline([0.0, 7.0], 9) == "▁█"
+    assert sparkline([0, 0, 4, 4, 7, 7], 3) == "▁▅█"
+    assert sparkline([1.0, 2.0, 3.0], 2) == "▁█"
+
+
+def drawn(*views: JobView, seen: Observation | None = None, height: int = 24) -> str:
+    console = Console(width=100, file=io.StringIO(), record=True)
+    for one in views:
+        console.print(render(one, seen or Observation(), height))
+    return console.export_text()
+
+
+def test_the_live_view_shows_replicas_that_do_not_run_first_and_counts_the_rest():
+    pods = [PodView(f"w{index}", "worker", index, "Running") for index in range(30)]
+    pods[27] = PodView("w27", "worker", 27, "Failed", exit_code=3)
+    text = drawn(view(pods=pods, restarts=1, message="fine"), height=12)
+    shown = [line.split()[0] for line in text.splitlines() if line.startswith("worker-")]
+    assert shown[-1] == "worker-27" and shown[0] == "worker-0"
+    assert f"and {30 - len(shown)} more" in text
+    assert ", 1 restart" in text.splitlines()[0] and text.splitlines()[1] == "fine"
+
+
+def test_the_live_view_shows_the_end_of_a_log_and_one_loss_is_no_course():
+    text = drawn(view(), seen=Observation("worker-1", ("one", "two"), (1.0,)))
+    assert "log of worker-1:\n  one\n  two" in text
+    assert "loss" not in text
+    assert "loss ▁█ 1 → 2" in drawn(view(), seen=Observation(losses=(1.0, 2.0)))
+
+
+def test_the_use_of_replicas_has_columns_where_it_is_known():
+    pods = [PodView("a", "worker", 0, "Running"), PodView("b", "worker", 1, "Running")]
+    text = drawn(view(pods=pods), seen=Observation(usage={"a": Usage(1.25, 3 << 20), "b": Usage(None, None)}))
+    assert [line.split() for line in text.splitlines() if line.startswith(("REPLICA", "worker"))] == [
+        ["REPLICA", "STATE", "CPU", "MEMORY", "ADDRESS", "EXIT"],
+        ["worker-0", "Running", "1.2", "3.0Mi"],
+        ["worker-1", "Running"],
+    ]
+    gpus = drawn(view(pods=pods), seen=Observation(usage={"a": Usage(gpu=40.0, gpu_memory=2 << 30)}))
+    assert "GPU MEMORY" in gpus and "40%" in gpus and "2.0Gi" in gpus
+    assert "CPU" not in drawn(view(pods=pods))
+
+
+class Observer:
+    def observe(self, seen: JobView, lines: int) -> Observation:
+        return Observation("worker-0", (f"{lines} lines",))
+
+
+def test_a_live_screen_prints_events_says_messages_and_shows_its_footer():
+    console = Console(width=80, height=20, file=io.StringIO(), force_terminal=True)
+    screen = LiveScreen(Observer(), "press q", console)
+    seen = view()
+    seen.events.append(EventView("t", "Restarted", "again\nmore"))
+    screen.show([seen])
+    screen.say("hello")
+    screen.close()
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "mnist: Restarted: again" in text and "more" not in text
+    assert "press q" in text and "hello" in text and "19 lines" in text
+
+
+def test_a_screen_is_live_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    observer: Any = Observer()
+    assert isinstance(open_screen(observer), PlainScreen)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(open_screen(observer), PlainScreen)
+
+
+def test_news_are_events_that_neither_a_screen_nor_the_status_showed():
+    news = News()
+    seen = view(message="worker 1 failed")
+    seen.events.extend(EventView("t", "Old", f"event {number}") for number in range(5))
+    assert news.of(seen) == ["Old: event 2", "Old: event 3", "Old: event 4"]
+    assert news.of(seen) == []
+    seen.events.append(EventView("t", "Failed", "worker 1 failed\noutput"))
+    seen.events.append(EventView("t", "Restarted", "again"))
+    assert news.of(seen) == ["Restarted: again"]
+
+
+def test_lines_for_pipes_tell_each_change_once(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    screen = PlainScreen()
+    (tmp_path / "log").write_text("hello\nworld\n")
+    pods = [
+        PodView("s", "ps", 0, "Running", log="/none"),
+        PodView("w", "worker", 0, "Running", log=str(tmp_path / "log")),
+    ]
+    seen = view(pods=pods, message="fine")
+    screen.show([seen])
+    screen.show([seen])
+    screen.say("stop")
+    screen.close()
+    lines = [line.partition("s ")[2] or line for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["mnist: Running: fine", "mnist worker-0: world", "stop"]
+
+
+def test_keys_are_read_from_a_terminal_and_none_elsewhere(monkeypatch: pytest.MonkeyPatch):
+    with Keyboard() as keyboard:
+        assert keyboard.wait(0.0) == ""
+    leader, follower = pty.openpty()
+    keyboard = Keyboard()
+    keyboard._descriptor = follower
+    os.write(leader, b"q\n")
+    assert keyboard.wait(5.0) == "q"
+    os.close(leader)
+    os.close(follower)
