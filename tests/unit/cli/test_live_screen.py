@@ -7,6 +7,7 @@ import os
 import pty
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,3 +134,101 @@ def test_keys_are_read_from_a_terminal_and_none_elsewhere(monkeypatch: pytest.Mo
     assert keyboard.wait(5.0) == "q"
     os.close(leader)
     os.close(follower)
+
+
+@pytest.mark.parametrize(
+    ("phase", "colour"),
+    [
+        ("Running", "32"), ("Completed", "1;32"), ("Failed", "1;31"), ("Interrupted", "1;31"), ("Restarting", "33"),
+        ("Suspended", "33"), ("Pending", "36"),
+    ],
+)  # fmt: skip
+def test_each_phase_has_its_colour(phase: str, colour: str):
+    console = Console(width=100, file=io.StringIO(), force_terminal=True, color_system="standard", no_color=False)
+    seen = view("Running" if phase == "Interrupted" else phase)
+    console.print(render(JobView(seen.job, {}, phase), Observation()))
+    assert f"\x1b[{colour}m{phase}\x1b[0m" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_succeeded_replicas_are_green_and_pending_ones_cyan():
+    console = Console(width=100, file=io.StringIO(), force_terminal=True, color_system="standard", no_color=False)
+    pods = [PodView("a", "worker", 0, "Succeeded"), PodView("b", "worker", 1, "Pending")]
+    console.print(render(view(pods=pods), Observation()))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b[1;32mSucceeded" in text and "\x1b[36mPending" in text
+
+
+class Counting(Observer):
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def observe(self, seen: JobView, lines: int) -> Observation:
+        self.asked.append(lines)
+        return super().observe(seen, lines)
+
+
+def test_jobs_share_the_height_of_the_terminal_and_are_drawn_at_most_twice_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    now = [100.0]
+    monkeypatch.setattr("paddlejob.cli.run.live.time", SimpleNamespace(monotonic=lambda: now[0]))
+    observer = Counting()
+    console = Console(width=80, height=21, file=io.StringIO(), force_terminal=True)
+    screen = LiveScreen(observer, "press q", console)
+    screen.show([view(), view()])
+    assert observer.asked == [10, 10]
+    now[0] += 0.4
+    screen.show([view()])
+    assert observer.asked == [10, 10]
+    now[0] += 0.1
+    screen.show([view()])
+    assert observer.asked == [10, 10, 20]
+    screen.show([])
+    screen.close()
+    plain = LiveScreen(observer, "", console)
+    plain.show([view()])
+    plain.close()
+    assert observer.asked[-1] == 21, "without a footer all of it"
+
+
+def test_a_chart_leaves_space_for_its_numbers_and_is_never_shorter_than_ten_columns():
+    def bar_width(width: int) -> int:
+        console = Console(width=width, file=io.StringIO(), record=True)
+        made = view(progress={"step": 1, "totalSteps": 4})
+        console.print(render(made, Observation(), 24, width))
+        (line,) = [one for one in console.export_text().splitlines() if "%" in one and "━" in one]
+        return line.count("━") + line.count("╸")
+
+    assert [bar_width(width) for width in (200, 68, 60, 31, 25)] == [48, 48, 40, 11, 10]
+
+
+def test_a_terminal_has_the_live_screen_with_its_footer(monkeypatch: pytest.MonkeyPatch):
+    observer: Any = Observer()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    screen = open_screen(observer, "press q")
+    screen.close()
+    assert isinstance(screen, LiveScreen)
+    monkeypatch.setenv("TERM", "unknown")
+    assert isinstance(open_screen(observer), PlainScreen)
+
+
+def test_without_progress_the_first_worker_with_a_log_is_quoted_now_and_then(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    now = [100.0]
+    monkeypatch.setattr("paddlejob.cli.run.plain.time", SimpleNamespace(monotonic=lambda: now[0]))
+    log = tmp_path / "log"
+    log.write_text("one\n")
+    pods = [PodView("a", "worker", 0, "Running"), PodView("b", "worker", 1, "Running", log=str(log))]
+    screen = PlainScreen()
+    now[0] += 3.25
+    screen.show([view(pods=pods)])
+    log.write_text("two\n")
+    now[0] += 1.9
+    screen.show([view(pods=pods)])
+    now[0] += 0.1
+    screen.show([view(pods=pods)])
+    assert capsys.readouterr().out.splitlines() == [
+        "   3.2s mnist: Running", "   3.2s mnist worker-1: one", "   5.2s mnist worker-1: two",
+    ]  # fmt: skip

@@ -117,3 +117,25 @@ def test_a_copy_of_logs_has_a_file_for_each_replica_and_overwrites_nothing(tmp_p
     for directory, name in (("new", "j"), ("file", "k")):
         with pytest.raises(BadInput, match="is not a directory, or has logs"):
             copied([], str(tmp_path / directory), name)
+
+
+def test_the_page_names_avoided_domains_and_the_order_of_ranks():
+    made = view(avoidedDomains=["rack-1", "rack-2"], worker={"ranks": "2,0,1"})
+    assert job_page(made).splitlines()[-2:] == [
+        "Avoids rack-1, rack-2, where not all pods fitted.",
+        "Workers in the order of their ranks: 2,0,1",
+    ]
+
+
+def test_failures_since_the_last_progress_are_those_of_this_attempt_where_workers_are_replaced_alone():
+    counts = {"restarts": 4, "failuresWithoutProgress": 1, "progress": {"step": 4, "highestStep": 9}}
+    live = {"ps": 1, "withGloo": 0, "elastic": 1}
+    assert "restarts 4 (1 of 3 since step 9), " in job_page(view(**counts))
+    assert "restarts 4 (1 of 3 in this attempt), " in job_page(view(spec=live, **counts))
+    assert "restarts 4 of 3, " in job_page(view(**counts | {"failuresWithoutProgress": 4}))
+
+
+def test_an_expected_namespace_is_not_a_column_unless_another_one_is_listed():
+    assert job_table([view()], expected="default").splitlines()[0].startswith("NAME ")
+    assert job_table([view()]).splitlines()[0].startswith("NAME ")
+    assert job_table([view()], expected="team").splitlines()[0].startswith("NAMESPACE")
