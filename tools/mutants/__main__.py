@@ -155,7 +155,8 @@ def _sample(root: Path, packages: Sequence[str], count: int, seed: int) -> Itera
     if not isolated and "local" in packages:
         print(f"== {ISOLATED_ONLY} is left out: this needs root, and namespaces")
     for number, package in enumerate(packages):
-        found = [one for path in _files(root, package) for one in mutations(_name(root, path), path.read_bytes())]
+        files = measured_files(root, package)
+        found = [one for path in files for one in mutations(_name(root, path), path.read_bytes())]
         if not isolated:
             found = [one for one in found if not one.file.startswith(ISOLATED_ONLY)]
         share = (count + number) // len(packages)
@@ -163,7 +164,7 @@ def _sample(root: Path, packages: Sequence[str], count: int, seed: int) -> Itera
             yield package, mutation
 
 
-def _files(root: Path, package: str) -> list[Path]:
+def measured_files(root: Path, package: str) -> list[Path]:
     """Return the files that are measured with a package, in a fixed order."""
     found = []
     for path in sorted((root / PRODUCT).rglob("*.py")):

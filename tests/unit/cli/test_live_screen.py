@@ -232,3 +232,10 @@ def test_without_progress_the_first_worker_with_a_log_is_quoted_now_and_then(
     assert capsys.readouterr().out.splitlines() == [
         "   3.2s mnist: Running", "   3.2s mnist worker-1: one", "   5.2s mnist worker-1: two",
     ]  # fmt: skip
+
+
+def test_the_course_of_the_loss_is_as_long_as_a_bar_with_its_label():
+    text = drawn(view(), seen=Observation(losses=tuple(float(number) for number in range(200))))
+    (line,) = [one for one in text.splitlines() if one.startswith("loss ")]
+    assert len(line.split()[1]) + len("loss ") == 48
+    assert line.endswith(" 0 → 199")
