@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -138,3 +139,15 @@ def test_a_store_that_cannot_be_reached_says_what_it_needs(
         filesystem(url)
     assert ("webhdfs://node:9870/a" in str(raised.value)) == url.startswith("hdfs")
     assert ("connection failed" in str(raised.value)) == url.startswith("sftp")
+
+
+def test_the_space_that_is_needed_is_counted_to_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.txt").write_bytes(LINES)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=len(LINES) - 1))
+    with pytest.raises(NotPossible, match=rf"not enough space for {len(LINES)} more bytes; free some space"):
+        split(str(tmp_path / "train.txt"), str(tmp_path / "out"), 2)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=len(LINES)))
+    split(str(tmp_path / "train.txt"), str(tmp_path / "out"), 2)
+    with pytest.raises(NotPossible, match=rf"not enough space for {2 * len(LINES)} more bytes"):
+        split(str(tmp_path / "train.txt"), str(tmp_path / "mixed"), 2, shuffle=True)
