@@ -229,3 +229,44 @@ def test_no_bucket_is_created(memory: str) -> None:
     with store.locked():
         store.begin()
     assert store.directories(["a"]) == {}
+
+
+class Cached(MemoryFileSystem):
+    """Remembers its listings, as the drivers of object stores do."""
+
+    protocol = "memory"
+    cachable = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listed: dict[tuple[str, ...], Any] = {}
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        found = self._listed.setdefault(("ls", path, str(detail)), super().ls(path, detail, **options))
+        return list(found)
+
+    def find(self, path: str, *arguments: Any, **options: Any) -> Any:
+        key = ("find", path, repr(sorted(options)))
+        return self._listed.setdefault(key, super().find(path, *arguments, **options))
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        self._listed.clear()
+
+
+@pytest.mark.parametrize(
+    ("look", "before", "after"),
+    [
+        (lambda store: store.part_numbers(), [0], [0, 1]),
+        (lambda store: [source.name for source in store.list_files("")], ["0/data/a"], ["0/data/a", "1/data/b"]),
+        (lambda store: list(store.directories(["0", "1"])), ["0"], ["0", "1"]),
+    ],
+)
+def test_what_another_run_wrote_meanwhile_is_seen(
+    memory: str, look: Callable[[RemoteStore], list[Any]], before: list[Any], after: list[Any]
+) -> None:
+    fs, root = Cached(), memory.removeprefix("memory:/")
+    store = RemoteStore("url", fs, root)
+    fs.pipe_file(f"{root}/0/data/a", b"1")
+    assert look(store) == before
+    fs.pipe_file(f"{root}/1/data/b", b"2")
+    assert look(store) == after
