@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from paddlejob.cli.run.charts import bar, sparkline
-from paddlejob.cli.run.keyboard import Keyboard
 from paddlejob.cli.run.live import LiveScreen, render
 from paddlejob.cli.run.news import News
 from paddlejob.cli.run.plain import PlainScreen
@@ -122,18 +119,6 @@ def test_lines_for_pipes_tell_each_change_once(capsys: pytest.CaptureFixture[str
     screen.close()
     lines = [line.partition("s ")[2] or line for line in capsys.readouterr().out.splitlines()]
     assert lines == ["mnist: Running: fine", "mnist worker-0: world", "stop"]
-
-
-def test_keys_are_read_from_a_terminal_and_none_elsewhere(monkeypatch: pytest.MonkeyPatch):
-    with Keyboard() as keyboard:
-        assert keyboard.wait(0.0) == ""
-    leader, follower = pty.openpty()
-    keyboard = Keyboard()
-    keyboard._descriptor = follower
-    os.write(leader, b"q\n")
-    assert keyboard.wait(5.0) == "q"
-    os.close(leader)
-    os.close(follower)
 
 
 @pytest.mark.parametrize(

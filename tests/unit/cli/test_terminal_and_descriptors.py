@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import pty
 import sys
 import termios
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,10 +74,20 @@ def test_the_end_of_the_input_is_no_key(monkeypatch: pytest.MonkeyPatch, termina
     monkeypatch.undo()
 
 
-def test_without_standard_input_there_are_no_keys(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sys, "stdin", None)
+@pytest.mark.parametrize("stdin", [None, io.StringIO("q")])
+def test_without_a_descriptor_there_are_no_keys(stdin: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", stdin)
     with Keyboard() as keyboard:
         assert keyboard.wait(0.0) == ""
+
+
+def test_input_that_is_no_terminal_has_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "input").write_text("q")
+    with (tmp_path / "input").open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with Keyboard() as keyboard:
+            assert keyboard.wait(0.0) == ""
+        assert stdin.read() == "q"
 
 
 class Broken:
