@@ -151,3 +151,15 @@ def test_the_space_that_is_needed_is_counted_to_the_byte(tmp_path: Path, monkeyp
     split(str(tmp_path / "train.txt"), str(tmp_path / "out"), 2)
     with pytest.raises(NotPossible, match=rf"not enough space for {2 * len(LINES)} more bytes"):
         split(str(tmp_path / "train.txt"), str(tmp_path / "mixed"), 2, shuffle=True)
+
+
+def test_a_file_that_changes_while_it_is_staged_is_not_published(tmp_path: Path) -> None:
+    source = tmp_path / "train.txt"
+    source.write_bytes(LINES)
+
+    def change(step: str, done: int, total: int | None) -> None:
+        source.write_bytes(LINES.upper() + b"more\n")
+
+    with pytest.raises(NotPossible, match=r"train\.txt: changed while it was read"):
+        stage(str(source), str(tmp_path / "out"), progress=change)
+    assert not (tmp_path / "out/train.txt").exists()
