@@ -163,3 +163,16 @@ def test_a_file_that_changes_while_it_is_staged_is_not_published(tmp_path: Path)
     with pytest.raises(NotPossible, match=r"train\.txt: changed while it was read"):
         stage(str(source), str(tmp_path / "out"), progress=change)
     assert not (tmp_path / "out/train.txt").exists()
+
+
+def test_a_file_that_changes_while_it_is_shuffled_is_not_split(tmp_path: Path) -> None:
+    source = tmp_path / "train.txt"
+    source.write_bytes(LINES)
+
+    def change(step: str, done: int, total: int | None) -> None:
+        if step == "shuffling":
+            source.write_bytes(LINES.upper() + b"more\n")
+
+    with pytest.raises(NotPossible, match=r"train\.txt: changed while it was read"):
+        split(str(source), str(tmp_path / "out"), 2, shuffle=True, progress=change)
+    assert not list((tmp_path / "out").glob("[0-9]*"))
