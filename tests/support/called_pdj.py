@@ -20,9 +20,18 @@ class Called:
     stderr: str
 
 
-def pdj(*arguments: str, input: str = "", folder: Path | None = None, **environment: str) -> Called:
+class Keyboard(io.TextIOWrapper):
+    """Input that a user types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def pdj(*arguments: str, input: str = "", typed: str = "", folder: Path | None = None, **environment: str) -> Called:
     """Run one command as `main` does, with its own standard streams, in a directory and with more variables."""
-    stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(text.encode())) for text in (input, "", ""))
+    kind = Keyboard if typed else io.TextIOWrapper
+    stdin = kind(io.BytesIO((typed or input).encode()))
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO()) for _ in range(2))
     code: object = None
     with pytest.MonkeyPatch.context() as patched, contextlib.chdir(folder or Path.cwd()):
         patched.setattr(sys, "argv", ["pdj", *arguments])

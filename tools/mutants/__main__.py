@@ -38,6 +38,10 @@ TESTS = {
     "client": ("tests/unit/client", "tests/unit/cli", "tests/local/test_python_api.py"),
 }
 """The tests that judge each package; another package is judged by its own unit tests."""
+SLOW_TESTS = {"cloud": ("tests/aws",)}
+"""The tests that judge packages which are measured only when they are named: they take a minute."""
+MEASURED_WITH = {"cli/aws/": "cloud"}
+"""Folders of one package that the tests of another one judge, and so belong to its sample."""
 RUN_AS_PROGRAMS = {
     "local/sandbox/": ("tests/unit/local/test_sandbox", "tests/unit/local/test_engine", "tests/local", "tests/engines"),
     "local/runner.py": ("tests/unit/local/test_runner", "tests/local"),
@@ -115,7 +119,7 @@ def _paths(packages: Sequence[str], more: Sequence[str]) -> list[str]:
 
 
 def _judges(package: str) -> tuple[str, ...]:
-    return TESTS.get(package, (f"tests/unit/{package}",))
+    return TESTS.get(package) or SLOW_TESTS.get(package) or (f"tests/unit/{package}",)
 
 
 @contextmanager
@@ -151,13 +155,24 @@ def _sample(root: Path, packages: Sequence[str], count: int, seed: int) -> Itera
     if not isolated and "local" in packages:
         print(f"== {ISOLATED_ONLY} is left out: this needs root, and namespaces")
     for number, package in enumerate(packages):
-        files = sorted((root / PRODUCT / package).rglob("*.py"))
+        files = measured_files(root, package)
         found = [one for path in files for one in mutations(_name(root, path), path.read_bytes())]
         if not isolated:
             found = [one for one in found if not one.file.startswith(ISOLATED_ONLY)]
         share = (count + number) // len(packages)
         for mutation in random.Random(f"{seed} {package}").sample(found, min(share, len(found))):
             yield package, mutation
+
+
+def measured_files(root: Path, package: str) -> list[Path]:
+    """Return the files that are measured with a package, in a fixed order."""
+    found = []
+    for path in sorted((root / PRODUCT).rglob("*.py")):
+        name = _name(root, path)
+        measured = next((other for folder, other in MEASURED_WITH.items() if name.startswith(folder)), "")
+        if (measured or name.partition("/")[0]) == package:
+            found.append(path)
+    return found
 
 
 def _name(root: Path, path: Path) -> str:

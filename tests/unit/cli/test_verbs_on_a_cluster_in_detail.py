@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import copy
 import hashlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from paddlejob import contract
 from paddlejob.api.crd import crd
@@ -30,11 +26,10 @@ from paddlejob.cli.install.rollout import (
 )
 from paddlejob.code.archive import pack
 from paddlejob.errors import NotPossible
-from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from paddlejob.operator.manifests import LABELS, NAME, NAMESPACE
 from tests.support.builders import document
-from tests.support.called_pdj import Called, pdj
+from tests.support.cluster_verbs import Pdj, established
 from tests.support.scripted_api import Object, failure
 from tests.support.scripted_cluster import JOB, ScriptedCluster, operator
 
@@ -45,47 +40,6 @@ ENDED = {
     "attempt": 1,
     "completionTime": "2027-01-15T09:00:00Z",
 }
-Pdj = Callable[..., Awaitable[Called]]
-
-
-@pytest.fixture
-async def api() -> ScriptedCluster:
-    made = ScriptedCluster()
-    kinds = {"PaddleJob": "paddlejobs", "ConfigMap": "configmaps", "Secret": "secrets"}
-    made.kinds = [{"name": plural, "kind": kind, "namespaced": True} for kind, plural in kinds.items()]
-    return made
-
-
-@pytest.fixture
-async def server(api: ScriptedCluster) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", api.respond)
-    async with TestServer(app) as started:
-        yield str(started.make_url("")).rstrip("/")
-
-
-@pytest.fixture
-async def client(server: str) -> AsyncIterator[Client]:
-    async with Client(Access(server)) as made:
-        yield made
-
-
-@pytest.fixture
-async def called(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pdj:
-    config = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "x",
-        "clusters": [{"name": "c", "cluster": {"server": server}}], "users": [{"name": "u", "user": {"token": "t"}}],
-        "contexts": [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in ("x", "west")],
-    }  # fmt: skip
-    (tmp_path / "kubeconfig").write_text(json.dumps(config))
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setenv("PADDLEJOB_STATE", str(tmp_path / "state"))
-
-    async def call(*arguments: str, **options: Any) -> Called:
-        return await asyncio.to_thread(lambda: pdj(*arguments, folder=tmp_path, **options))
-
-    return call
 
 
 async def test_jobs_are_listed_with_their_target(api: ScriptedCluster, called: Pdj):
@@ -272,19 +226,6 @@ async def test_the_code_of_a_job_is_written_back(api: ScriptedCluster, called: P
     api.put(path, {"metadata": {"namespace": "default"}, "binaryData": {"part-000": ""}})
     assert "was changed in the cluster; it is not written" in (await called("code", "mnist", "-o", "new")).stderr
     assert hashlib.sha256(archive.content).hexdigest().startswith(archive.digest)
-
-
-def established(api: ScriptedCluster) -> None:
-    """The cluster establishes CRDs and rolls out Deployments at once, and has no webhooks."""
-    for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations", "persistentvolumeclaims"):
-        api.answers["GET", plural] = 200, {"metadata": {"resourceVersion": "1"}, "items": []}
-    conditions = [{"type": "Established", "status": "True"}]
-    name = f"customresourcedefinitions/{contract.PLURAL}.{contract.GROUP}"
-    api.answers["GET", name] = 200, {**crd(), "status": {"conditions": conditions}}
-    rolled = {"observedGeneration": 1, "updatedReplicas": 1, "replicas": 1, "availableReplicas": 1}
-    deployment = {"metadata": {"name": NAME, "namespace": NAMESPACE, "generation": 1}, "spec": {}, "status": rolled}
-    api.answers["GET", f"{NAMESPACE}/deployments/{NAME}"] = 200, deployment
-    api.deployments = []
 
 
 async def test_the_operator_is_installed(api: ScriptedCluster, called: Pdj):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from paddlejob.client.targets.logs import last_output
 from paddlejob.client.targets.target import JobView, LastOutput, PodView
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
-from tests.support.builders import job
+from tests.support.builders import NOON, job
 from tests.support.pdj import Pdj
 
 OUTPUT = "ValueError: the learning rate is negative"
@@ -55,9 +56,12 @@ def test_the_remedy_of_a_note_is_the_next_step_and_is_not_repeated() -> None:
     ]
 
 
-def test_the_output_of_a_worker_that_is_replaced_alone_follows_the_state_of_the_job() -> None:
+def test_the_output_of_a_worker_that_is_replaced_alone_follows_the_state_of_the_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("paddlejob.client.describe.humanize.time", SimpleNamespace(time=lambda: NOON + 90))
     text = str(explain(view("Running", reason="WorkerReplaced", message=f"worker 2 failed\n{OUTPUT}", restarts=1)))
-    assert text.splitlines()[:2] == ["mnist is running: worker 2 failed, for 0s, 1 restart.", OUTPUT]
+    assert text.splitlines()[:2] == ["mnist is running: worker 2 failed, for 90s, 1 restart.", OUTPUT]
 
 
 def test_the_output_of_the_program_is_printed_once(pdj: Pdj) -> None:

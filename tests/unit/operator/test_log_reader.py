@@ -44,6 +44,7 @@ class Api(ScriptedApi):
         super().__init__(*objects)
         self.logs: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
         self.asked_logs: list[str] = []
+        self.asked_since: list[str | None] = []
         self.refuse: Callable[[str], web.Response | None] = lambda pod: None
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
@@ -55,6 +56,7 @@ class Api(ScriptedApi):
         if refused is not None:
             return refused
         since = request.query.get("sinceTime")
+        self.asked_since.append(since)
         lines = [line for line in self.logs[name] if not since or line[0] >= datetime.fromisoformat(since)]
         lines = lines[-int(request.query["tailLines"]) :]
         return web.Response(text="".join(f"{at:%Y-%m-%dT%H:%M:%S.%f}000Z {text}\n" for at, text in lines))
@@ -122,6 +124,18 @@ async def test_a_running_job_is_read_and_enqueued(serve: Serve):
         reading = stage.reader.readings["uid-of-mnist"]
         assert (reading.attempt, reading.step, reading.total_steps) == (1, 7, 100)
         assert set(stage.api.asked_logs) == {"mnist-worker-0"}, "other workers are read only for stallSeconds"
+
+
+async def test_an_attempt_that_is_followed_is_read_on_from_its_last_line(serve: Serve, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(log_reader, "READ_EVERY", 0.0)
+    async with staged(serve, *stored()) as stage:
+        stage.api.write("mnist-worker-0", "step: 7/100 loss: 0.5")
+        await until(lambda: len(stage.api.asked_since) > 2)
+        stage.api.write("mnist-worker-0", "saved a checkpoint")
+        await until(lambda: len(stage.api.asked_since) > 4)
+        first, *later = stage.api.asked_since
+        assert first is None and all(later), "no line is read twice"
+        assert stage.reader.readings["uid-of-mnist"].step == 7, "a line that shows no step takes none away"
 
 
 @pytest.mark.parametrize("spec", [{"progress": {"enabled": False}}, {"suspend": True}])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tools.mutants.tests
+from tools.mutants.__main__ import ROOT, measured_files
 from tools.mutants.mutations import mutations
 
 
@@ -72,3 +73,10 @@ def test_code_that_runs_at_import_is_marked():
         ("2", False),
         ("return 2", False),
     }
+
+
+def test_the_commands_for_aws_are_measured_with_the_tests_that_run_them():
+    folders = {package: {path.parent.name for path in measured_files(ROOT, package)} for package in ("cli", "cloud")}
+    assert "aws" not in folders["cli"] and {"cli", "verbs", "run"} <= folders["cli"]
+    assert {"aws", "cloud"} <= folders["cloud"]
+    assert all(path.is_relative_to(ROOT / "src/paddlejob/plan") for path in measured_files(ROOT, "plan"))
