@@ -42,7 +42,9 @@ def test_every_unit_of_kubernetes_is_known(unit: str, factor: float):
     assert parse_quantity(f" +3{unit} ") == 3 * factor
 
 
-@pytest.mark.parametrize(("quantity", "number"), [("2e3", 2000.0), ("2E-1", 0.2), (".5", 0.5), ("-1", -1.0), (1.5, 1.5)])
+@pytest.mark.parametrize(
+    ("quantity", "number"), [("2e3", 2000.0), ("2E-1", 0.2), (".5", 0.5), ("-1", -1.0), (1.5, 1.5)]
+)
 def test_exponents_fractions_and_signs_are_read(quantity: str | float, number: float):
     assert parse_quantity(quantity) == number
 

@@ -19,10 +19,9 @@ def layout(structure: type[ctypes.Structure]) -> dict[str, int]:
 
 def test_structures_have_the_layout_of_the_header_of_nvml():
     assert ctypes.sizeof(PciInfo) == 68
-    assert layout(PciInfo) == {
-        **{"bus_id_legacy": 0, "domain": 16, "bus": 20, "device": 24},
-        **{"device_id": 28, "subsystem_id": 32, "bus_id": 36},
-    }
+    offsets = (0, 16, 20, 24, 28, 32, 36)
+    names = ("bus_id_legacy", "domain", "bus", "device", "device_id", "subsystem_id", "bus_id")
+    assert layout(PciInfo) == dict(zip(names, offsets, strict=True))
     assert (ctypes.sizeof(Utilization), layout(Utilization)) == (8, {"gpu": 0, "memory": 4})
     assert (ctypes.sizeof(Memory), layout(Memory)) == (24, {"total": 0, "free": 8, "used": 16})
 

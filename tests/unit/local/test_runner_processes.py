@@ -38,7 +38,7 @@ def reached(folder: JobFolder, phase: Phase) -> None:
 
 def descriptors(pid: int) -> dict[int, str]:
     """The targets of a process's open files."""
-    return {int(one.name): os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()}
+    return {int(one.name): str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
 
 
 def test_a_spawned_runner_has_the_locks_of_its_jobs_and_obeys_the_command(tmp_path: Path):
