@@ -12,6 +12,7 @@ from paddlejob.errors import NotPossible
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts, config_maps, environment, field_value, secrets
 from paddlejob.local.runtime.env import LONGEST_TEMPORARY, MARK, base_environment, is_too_long, temporary_notes
+from paddlejob.local.runtime.pod_runtime import HOSTS
 from paddlejob.local.runtime.volumes import find_source, mounts_of
 from paddlejob.local.state.leftovers import remove_leftovers
 from paddlejob.local.state.store import Store
@@ -153,6 +154,9 @@ def test_a_pod_resolves_a_host_name_of_its_own(tmp_path: Path):
     stage.publish()
     spec = stage.supervisor.started["paddle"]
     hosts = next(one["source"] for one in spec["mounts"] if one["target"] == "/etc/hosts")
-    assert "127.64.0.1 trainer trainer" in Path(hosts).read_text().splitlines()
+    text = Path(hosts).read_text()
+    assert "127.64.0.1 trainer trainer" in text.splitlines()
+    assert text.endswith("\n"), "some programs skip a last line without an end"
+    assert text.startswith(HOSTS.read_text()), "the names of this machine stay"
     assert (spec["hostname"], spec["env"]["HOSTNAME"]) == ("trainer", "trainer")
     stage.close()
