@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -91,7 +93,23 @@ async def test_a_volume_in_memory_can_be_written_by_every_user_and_is_not_seen_o
 
 async def test_the_proc_of_a_container_is_mounted_as_container_engines_do(isolated: Box):
     (flags,) = await isolated.output("grep ' /proc proc' /proc/mounts | tail -1 | cut -d' ' -f4")
-    assert {"nosuid", "nodev", "noexec"} <= set(flags.split(","))
+    assert {"rw", "nosuid", "nodev", "noexec"} <= set(flags.split(","))
+
+
+def test_the_numbers_of_flags_are_those_of_the_headers_of_the_kernel(tmp_path: Path):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    flags = {name: value for name, value in vars(kernel).items() if name.startswith(("CLONE_", "MS_", "MNT_", "PR_"))}
+    assert len(flags) > 15
+    lines = "".join(f'printf("{name} %lld\\n", (long long){name});' for name in flags)
+    headers = "#define _GNU_SOURCE\n" + "".join(
+        f"#include <{one}>\n" for one in ("sched.h", "stdio.h", "sys/mount.h", "sys/prctl.h")
+    )
+    (tmp_path / "flags.c").write_text(f"{headers}int main(void) {{ {lines} return 0; }}\n")
+    subprocess.run([compiler, "-o", tmp_path / "flags", tmp_path / "flags.c"], check=True)
+    done = subprocess.run([tmp_path / "flags"], capture_output=True, text=True, check=True)
+    assert {name: int(value) for name, value in map(str.split, done.stdout.splitlines())} == flags
 
 
 def test_a_system_call_that_fails_says_what_was_tried(tmp_path: Path):
