@@ -125,16 +125,3 @@ def test_a_document_that_is_not_complete_has_nothing_to_leave_out_on_the_cpu():
         assert on_the_cpu({"spec": spec}) == ({"spec": spec}, [])
     odd = {"containers": [{"resources": None}, {"resources": {"limits": None}}], "affinity": None}
     assert on_the_cpu({"spec": {"heter": {"template": {"spec": odd}}}})[1] == []
-
-
-@pytest.mark.parametrize("role", ["ps", "worker", "heter"])
-def test_every_role_loses_its_accelerators_and_node_selection_on_the_cpu(role: str):
-    pod = {
-        "containers": [{"resources": {"requests": {"amd.com/gpu": 1, "cpu": 1}}}],
-        "nodeSelector": {"gpu": "yes"},
-        "affinity": {"nodeAffinity": {"x": 1}, "podAffinity": {"y": 1}},
-    }
-    changed, removed = on_the_cpu({"spec": {role: {"template": {"spec": pod}}}})
-    assert removed == [f"{role}: amd.com/gpu 1", f"{role}: nodeSelector", f"{role}: nodeAffinity"]
-    left = changed["spec"][role]["template"]["spec"]
-    assert left == {"containers": [{"resources": {"requests": {"cpu": 1}}}], "affinity": {"podAffinity": {"y": 1}}}

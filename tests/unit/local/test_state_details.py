@@ -16,8 +16,7 @@ from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.images import argv, find_image, read_mapping
 from paddlejob.local.state import logs
 from paddlejob.local.state.files import PADDED_SIZE, read_if_intact, read_json, replace_file, write_json
-from paddlejob.local.state.log_times import EVERY, LogTimes, offset_at
-from paddlejob.local.state.logs import follow_logs, log_tail, prune_logs
+from paddlejob.local.state.logs import follow_logs
 from paddlejob.local.state.store import JobFolder, Store, state_directory
 from tests.support.builders import NOON, document
 
@@ -136,15 +135,6 @@ def write_log(folder: JobFolder, attempt: int, pod: str, text: str) -> Path:
     return log
 
 
-def test_the_logs_of_ten_attempts_are_kept(tmp_path: Path):
-    folder = begun(tmp_path)
-    for attempt in (1, 2, 3, 12):
-        write_log(folder, attempt, "mnist-worker-0", "x")
-    (folder.path / "logs" / "attempt-none").mkdir()
-    prune_logs(folder, 12)
-    assert sorted(one.name for one in (folder.path / "logs").iterdir()) == ["attempt-12", "attempt-3", "attempt-none"]
-
-
 def test_a_file_beside_the_logs_is_no_log(tmp_path: Path):
     folder = begun(tmp_path)
     write_log(folder, 1, "mnist-worker-0", "output\n")
@@ -162,38 +152,6 @@ def test_a_line_that_is_longer_than_memory_allows_is_shown_in_parts(tmp_path: Pa
     assert "".join(own) == "a" * 25 + "end"
     assert len(own) > 2
     assert "[worker-1] b" in lines
-
-
-@pytest.mark.parametrize(("size", "whole"), [(2048, True), (2049, False)])
-def test_the_end_of_a_log_that_is_just_too_long_begins_with_its_next_line(tmp_path: Path, size: int, whole: bool):
-    log = tmp_path / "a.log"
-    log.write_text("first\n" + "x" * (size - 6))
-    assert log_tail(log).startswith("first") is whole
-    assert log_tail(tmp_path / "absent") == ""
-
-
-def test_sizes_of_logs_are_recorded_at_most_every_ten_seconds(tmp_path: Path):
-    folder, times = begun(tmp_path), LogTimes()
-    log = write_log(folder, 1, "mnist-worker-0", "one\n")
-    times.record(folder, NOON)
-    log.write_text("one\ntwo\n")
-    times.record(folder, NOON + EVERY - 1)
-    times.record(folder, NOON + EVERY)
-    recorded = log.with_name(f"{log.name}.times")
-    assert recorded.read_text() == f"{NOON:.0f} 4\n{NOON + EVERY:.0f} 8\n"
-    os.utime(log, (NOON + 60, NOON + 60))
-    assert [offset_at(log, NOON + moment) for moment in (-1, 0, 9, 10, 60, 61)] == [0, 4, 4, 8, 8, 8]
-    times.forget(folder)
-    times.record(folder, NOON + EVERY + 1)
-    assert len(recorded.read_text().splitlines()) == 3, "a job that runs again starts anew"
-
-
-@pytest.mark.parametrize("damaged", ["x 4", "9 y", "", "99999999999 4"])
-def test_records_of_sizes_count_up_to_the_first_that_is_damaged(tmp_path: Path, damaged: str):
-    log = tmp_path / "a.log"
-    log.write_text("one\ntwo\nthree\n")
-    log.with_name("a.log.times").write_text(f"5 4\n{damaged}\n7 8\n")
-    assert offset_at(log, 100) == 4
 
 
 def test_a_job_without_an_image_runs_the_code_beside_its_file(tmp_path: Path):
