@@ -80,6 +80,21 @@ def test_a_runner_reads_nothing_and_writes_to_the_log_of_its_first_job(
     assert (files[0], files[1], files[2]) == ("/dev/null", log, log)
 
 
+def test_no_file_of_a_spawned_runner_is_inherited_by_what_it_starts(tmp_path: Path):
+    store, held = begun(tmp_path, "mnist")
+    attached = runner.start_spawned(store, held)
+    reached(held[0][0], Phase.RUNNING)
+    inherited = [one.name for one in Path(f"/proc/{attached.pid}/fdinfo").iterdir() if not closes_on_exec(one)]
+    attached.kill()
+    wait(lambda: not attached.alive)
+    assert sorted(inherited) == ["0", "1", "2"]
+
+
+def closes_on_exec(descriptor: Path) -> bool:
+    (flags,) = re.findall(r"^flags:\s+(\d+)$", descriptor.read_text(), re.MULTILINE)
+    return bool(int(flags, 8) & os.O_CLOEXEC)
+
+
 def test_an_attached_runner_ends_its_jobs_when_the_command_has_ended(tmp_path: Path):
     store, held = begun(tmp_path, "mnist")
     attached = runner.start_attached(store, held, MACHINE)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from paddlejob.local.sandbox import kernel
+from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.sandbox.supervisor import SWITCH
+from tests.support.processes import is_alive
+from tests.support.tiny_jobs import until
 from tests.unit.local.test_sandbox import Box, bind, box, isolated
 
 __all__ = ["box", "isolated"]
@@ -80,6 +84,28 @@ async def test_a_container_that_is_not_there_is_neither_terminated_nor_killed(bo
     box.processes.kill("another")
     assert await box.output("echo alive", "b") == ["alive"]
     assert box.value("a", "ended") is None
+
+
+async def test_what_a_killed_first_process_leaves_running_ends_with_its_container(box: Box):
+    box.start("setsid sleep 300 & echo up; sleep 300")
+    await box.prints("up")
+    pid = await box.started()
+    await until(lambda: len(descendants(pid)) >= 2)
+    below = descendants(pid)
+    os.kill(pid, signal.SIGKILL)
+    await box.gone()
+    await until(lambda: not any(map(is_alive, below)))
+
+
+async def test_a_first_process_that_was_killed_leaves_other_containers_alone(box: Box):
+    box.start("echo up; sleep 300", "other")
+    await box.prints("up", "other")
+    box.start("sleep 300")
+    pid, other = await box.started(), await box.started("other")
+    os.kill(pid, signal.SIGKILL)
+    await box.gone()
+    assert is_alive(other)
+    assert box.value("other", "ended") is None
 
 
 async def test_a_volume_in_memory_can_be_written_by_every_user_and_is_not_seen_outside(isolated: Box, tmp_path: Path):
