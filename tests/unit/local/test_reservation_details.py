@@ -97,9 +97,9 @@ def test_overcommitting_makes_neither_gpus_nor_other_accelerators(jobs: Jobs):
 
 
 def test_gpus_are_assigned_in_the_order_in_which_pods_are_created(jobs: Jobs):
-    jobs.begin("one", worker=(2, {GPU: 1}), ps=(1, {GPU: 2}))
+    jobs.begin("one", worker=(1, {GPU: 2}), ps=(2, {GPU: 1}))
     assert jobs.reserve("one") == ""
-    assert jobs.gpus("one") == {"one-ps-0": ["0", "1"], "one-worker-0": ["2"], "one-worker-1": ["3"]}
+    assert jobs.gpus("one") == {"one-ps-0": ["0"], "one-ps-1": ["1"], "one-worker-0": ["2", "3"]}
 
 
 def test_a_pod_keeps_its_gpus_when_its_job_reserves_again_and_others_are_given_back(jobs: Jobs):
