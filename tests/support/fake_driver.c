@@ -1,13 +1,15 @@
-/* A driver library for machines without a GPU: NVML and CUDA over the GPUs in FAKE_GPUS ("uuid|model|bus ...").
+/* A driver library for machines without a GPU: NVML and CUDA over the GPUs in FAKE_GPUS ("uuid|model|bus ...", where
+   "|domain|device" may follow the bus).
 
    NVML lists them as they are; CUDA by bus with CUDA_DEVICE_ORDER=PCI_BUS_ID, else from the last to the first. A
-   GPU of the model "MIG" has two MIG devices; one of the model "LOST" cannot be read. FAKE_HANG=1 never answers. */
+   GPU of the model "MIG" has two MIG devices; one of the model "LOST" cannot be read. FAKE_HANG=1 never answers, and
+   FAKE_ERROR=n fails with that code. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-typedef struct { char uuid[96], model[96]; unsigned bus; } Gpu;
+typedef struct { char uuid[96], model[96]; unsigned bus, domain, device; } Gpu;
 static Gpu gpus[16];
 static int count;
 static int visible[16], visible_count;
@@ -17,8 +19,9 @@ static int load(void) {
     char *text = strdup(getenv("FAKE_GPUS") ? getenv("FAKE_GPUS") : "");
     count = 0;
     for (char *one = strtok(text, " "); one; one = strtok(NULL, " "), count++)
-        sscanf(one, "%95[^|]|%95[^|]|%u", gpus[count].uuid, gpus[count].model, &gpus[count].bus);
-    return 0;
+        sscanf(one, "%95[^|]|%95[^|]|%u|%u|%u", gpus[count].uuid, gpus[count].model, &gpus[count].bus,
+               &gpus[count].domain, &gpus[count].device);
+    return getenv("FAKE_ERROR") ? atoi(getenv("FAKE_ERROR")) : 0;
 }
 
 static void copy(char *to, const char *from, unsigned size) { snprintf(to, size, "%s", from); }
@@ -38,13 +41,17 @@ int nvmlDeviceGetUUID(void *handle, char *to, unsigned size) {
 }
 int nvmlDeviceGetName(void *handle, char *to, unsigned size) { copy(to, gpus[(long)handle - 1].model, size); return 0; }
 int nvmlDeviceGetPciInfo_v3(void *handle, char *info) {
-    memset(info, 0, 68);
-    memcpy(info + 20, &gpus[(long)handle - 1].bus, sizeof(unsigned));
+    Gpu *gpu = &gpus[(long)handle - 1];
+    memset(info, 255, 68);
+    memcpy(info + 16, &gpu->domain, sizeof(unsigned));
+    memcpy(info + 20, &gpu->bus, sizeof(unsigned));
+    memcpy(info + 24, &gpu->device, sizeof(unsigned));
     return 0;
 }
 /* A GPU is as busy as its bus number says, and has 80 GiB; one that is divided does not tell. */
 int nvmlDeviceGetUtilizationRates(void *handle, unsigned *percent) {
-    percent[0] = percent[1] = gpus[(long)handle - 1].bus;
+    percent[0] = gpus[(long)handle - 1].bus;
+    percent[1] = 99;
     return strcmp(gpus[(long)handle - 1].model, "MIG") ? 0 : 3;
 }
 int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *memory) {
@@ -67,7 +74,8 @@ int nvmlDeviceGetComputeInstanceId(void *part, unsigned *id) { (void)part; *id =
 
 int cuInit(unsigned flags) {
     (void)flags;
-    load();
+    int error = load();
+    if (error) return error;
     int order[16], pci = getenv("CUDA_DEVICE_ORDER") && !strcmp(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
     for (int i = 0; i < count; i++) order[i] = pci ? i : count - 1 - i;
     for (int i = 0; pci && i < count; i++)

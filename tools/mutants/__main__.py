@@ -32,7 +32,7 @@ TESTS = {
     "objects": ("tests/unit/objects", "tests/unit/operator"),
     "kube": ("tests/unit/kube",),
     "operator": ("tests/unit/operator", "tests/unit/objects"),
-    "local": ("tests/unit/local",),
+    "local": ("tests/unit/local", "tests/local/test_unprivileged.py"),
     "progress": ("tests/unit/progress", "tests/unit/engine"),
     "code": ("tests/unit/code",),
     "client": ("tests/unit/client", "tests/unit/cli", "tests/local/test_python_api.py"),
@@ -45,7 +45,8 @@ MEASURED_WITH = {"cli/aws/": "cloud"}
 RUN_AS_PROGRAMS = {
     "local/sandbox/": ("tests/unit/local/test_sandbox", "tests/unit/local/test_engine", "tests/local", "tests/engines"),
     "local/runner.py": ("tests/unit/local/test_runner", "tests/local"),
-    "local/machine/gpu_driver.py": ("tests/unit/local/test_gpus",),
+    "local/machine/gpu_driver.py": ("tests/unit/local/test_gpu",),
+    "local/machine/gpus.py": ("tests/unit/local/test_gpus",),
     "launch/": ("tests/unit/launch", "tests/launch"),
 }
 """Code that also runs in processes which the tests start, where no lines are recorded, and the tests that judge it."""

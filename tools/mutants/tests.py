@@ -32,6 +32,8 @@ OPTIONS = (
     *("-q", "-x", "-m", "not full", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "no:xdist"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
+STARTUP_SECONDS = 60.0
+"""On a busy machine collecting the tests took more than 10 s, which says nothing about a mutant."""
 ENOUGH_CALLS = 100
 """Tracing is slow, and a test that has called a function this many times hardly reaches new lines in it."""
 
@@ -148,7 +150,7 @@ def notice(root: Path, chosen: Mapping[str, float]) -> bool:
     files = sorted({_file(name) for name in chosen})
     pid = _fork(root, lambda: int(pytest.main([*OPTIONS, *files], plugins=[Selection(chosen)])), quiet=True)
     with _ended(pid):
-        deadline = time.monotonic() + _patience(sum(chosen.values()))
+        deadline = time.monotonic() + STARTUP_SECONDS + _patience(sum(chosen.values()))
         while time.monotonic() < deadline:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
