@@ -17,6 +17,7 @@ class Startup:
     initializing: bool
     init_ended: float
     init_failed: bool
+    initialized: bool
 
 
 def startup(pod: Object) -> Startup:
@@ -30,6 +31,7 @@ def startup(pod: Object) -> Startup:
         initializing=any("running" in state for state in states),
         init_ended=max((_moment(one.get("finishedAt")) for one in ended), default=0.0),
         init_failed=any(one.get("exitCode") for one in ended),
+        initialized=bool(states) and all((state.get("terminated") or {}).get("exitCode") == 0 for state in states),
     )
 
 

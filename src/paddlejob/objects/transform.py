@@ -171,6 +171,7 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         initializing=before.initializing,
         init_ended=before.init_ended,
         init_failed=before.init_failed,
+        initialized=before.initialized,
         replacement=int(replacement) if replacement.isdecimal() else 0,
         service=spec.get("subdomain", ""),
         rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,

@@ -64,6 +64,8 @@ class Pod:
     """When its last init container that ended did so."""
     init_failed: bool = False
     """An init container failed, so the training container never starts."""
+    initialized: bool = False
+    """It has init containers, and all have succeeded."""
     replacement: int = 0
     """How many pods of this replica were replaced before it in its attempt."""
     service: str = ""

@@ -55,6 +55,16 @@ def test_an_init_container_that_runs_is_no_standstill():
     assert (seen.initializing, seen.init_ended, seen.init_failed) == (True, parse(LATER), False)
 
 
+def test_a_pod_is_initialized_when_all_its_init_containers_have_succeeded():
+    done = {"terminated": {"exitCode": 0, "finishedAt": LATER}}
+    assert read(init(done, done)).initialized
+    assert not read(init(done, {"waiting": {"reason": "PodInitializing"}})).initialized
+    assert not read(init(done, {"terminated": {"exitCode": 1, "finishedAt": LATER}})).initialized
+    assert not read({}).initialized, "one without init containers reports by itself what is missing"
+    sidecar = {"name": "i1", "image": "x", "restartPolicy": "Always"}
+    assert read(init(done, {"running": {}}), initContainers=[{"name": "i0"}, sidecar]).initialized
+
+
 def test_a_sidecar_that_runs_says_nothing_about_the_startup():
     sidecar = {"name": "i0", "image": "x", "restartPolicy": "Always"}
     assert not read(init({"running": {}}), initContainers=[sidecar]).initializing

@@ -1,4 +1,4 @@
-"""What the start barrier makes of a job whose status was lost."""
+"""What the start barrier makes of pods with init containers, and of a job whose status was lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import PodPhase, plan
+from paddlejob.plan import PodPhase, Wake, plan
+from paddlejob.plan.world import Pod
 from tests.support.builders import NOON, all_pods, having, job, world
 
 
@@ -20,3 +21,19 @@ def test_pods_that_run_with_their_environment_are_running_although_nothing_recor
     assert (decided.status.phase, decided.status.publishedAttempt) == (phase, 1)
     again = plan(having(made, decided.status), seen, NOON)
     assert (again.status.phase, again.status.attempt) == (phase, 1)
+
+
+def test_a_kubelet_is_asked_once_what_an_initialized_pod_waits_for_and_woken_at_once_when_the_barrier_opens():
+    made = job()
+    first, other = all_pods(made, phase=PodPhase.PENDING)
+    done = replace(first, initialized=True)
+
+    def wakes(*pods: Pod) -> list[tuple[str, int]]:
+        return [(one.pod.name, one.times) for one in plan(made, world(*pods), NOON).actions if isinstance(one, Wake)]
+
+    assert wakes(done, other) == [("mnist-worker-0", 0)]
+    asked = replace(done, woken_at=NOON - 1)
+    assert wakes(asked, other) == []
+    assert wakes(replace(asked, phase=PodPhase.WAITING), replace(other, phase=PodPhase.WAITING)) == [
+        ("mnist-worker-0", 1), ("mnist-worker-1", 1)
+    ]  # fmt: skip

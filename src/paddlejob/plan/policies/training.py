@@ -32,8 +32,8 @@ def watch_training(s: Snapshot) -> Plan:
 
 
 def may_be_woken(pod: Pod, now: float) -> bool:
-    """Each wake patches the pod, so there is at most one in WAKE_AGAIN seconds."""
-    return pod.phase is PodPhase.WAITING and now >= pod.woken_at + WAKE_AGAIN
+    """Each wake patches the pod, so there is at most one in WAKE_AGAIN seconds once there is an environment."""
+    return pod.phase is PodPhase.WAITING and (pod.woken == 0 or now >= pod.woken_at + WAKE_AGAIN)
 
 
 def _progress(s: Snapshot) -> str:

@@ -66,7 +66,17 @@ def _hold(s: Snapshot) -> Plan:
     pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
     wake_at = times.earliest(half_scheduled_until(s), startup_deadline(s))
     reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
-    return Plan(reported(s, s.waiting_phase, reason, message), (), wake_at)
+    return Plan(reported(s, s.waiting_phase, reason, message), tuple(_ask_again(s)), wake_at)
+
+
+def _ask_again(s: Snapshot) -> list[Action]:
+    """Pods that may wait for nothing but their environment.
+
+    After the init containers a kubelet tries to start the program, and reports only with its next try that the
+    environment is missing, which it makes after 10 s.
+    """
+    pods = [pod for pod in s.current.values() if pod.initialized and pod.phase is PodPhase.PENDING]
+    return [Wake(pod, 0, s.now) for pod in pods if not pod.woken_at and not pod.deleting]
 
 
 def _restore(s: Snapshot, pods: list[Pod]) -> Plan:
