@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from paddlejob import contract
 from paddlejob.api.crd import crd
-from paddlejob.kube.access import Access
-from paddlejob.kube.client import Client
 from paddlejob.operator.manifests import NAME, NAMESPACE
 from tests.support.called_pdj import Called, pdj
 from tests.support.scripted_cluster import ScriptedCluster
@@ -42,20 +38,6 @@ async def api() -> ScriptedCluster:
     kinds = {"PaddleJob": "paddlejobs", "ConfigMap": "configmaps", "Secret": "secrets"}
     made.kinds = [{"name": plural, "kind": kind, "namespaced": True} for kind, plural in kinds.items()]
     return made
-
-
-@pytest.fixture
-async def server(api: ScriptedCluster) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", api.respond)
-    async with TestServer(app) as started:
-        yield str(started.make_url("")).rstrip("/")
-
-
-@pytest.fixture
-async def client(server: str) -> AsyncIterator[Client]:
-    async with Client(Access(server)) as made:
-        yield made
 
 
 @pytest.fixture

@@ -121,3 +121,6 @@ class OnePod:
 
 def container(name: str = "paddle", **fields: Any) -> Manifest:
     return {"name": name, "image": "mine", "command": ["python", "train.py"], **fields}
+
+
+Make = Callable[..., OnePod]

@@ -1,3 +1,4 @@
-from tests.support.cluster_verbs import api, called, client, server
+from tests.support.cluster_verbs import api, called
+from tests.support.scripted_server import client, server
 
 __all__ = ["api", "called", "client", "server"]

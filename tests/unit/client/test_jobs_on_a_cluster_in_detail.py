@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from paddlejob.client.targets import cluster, logs
 from paddlejob.client.targets.cluster import ClusterTarget
@@ -28,20 +26,6 @@ ENDED = {"phase": "Completed", "attempt": 1, "completionTime": "2027-01-15T09:00
 @pytest.fixture
 async def api() -> ScriptedCluster:
     return ScriptedCluster()
-
-
-@pytest.fixture
-async def server(api: ScriptedCluster) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", api.respond)
-    async with TestServer(app) as started:
-        yield str(started.make_url("")).rstrip("/")
-
-
-@pytest.fixture
-async def target(server: str, monkeypatch: pytest.MonkeyPatch) -> ClusterTarget:
-    monkeypatch.setattr("paddlejob.client.targets.cluster.find_access", lambda context: Access(server))
-    return ClusterTarget()
 
 
 @pytest.fixture

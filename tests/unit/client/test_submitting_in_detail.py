@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from paddlejob import contract
 from paddlejob.client.given import Given
@@ -19,7 +16,6 @@ from paddlejob.client.submit.submission import CLUSTER_SCOPED, ORDER, Submission
 from paddlejob.client.targets.cluster import ClusterTarget
 from paddlejob.code.archive import Archive
 from paddlejob.errors import BadInput, InvalidJob, NotPossible
-from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from tests.support.builders import document
 from tests.support.scripted_api import Object, failure
@@ -136,26 +132,6 @@ async def api() -> ScriptedCluster:
         {"name": plural, "kind": kind, "namespaced": kind != "Namespace"} for kind, plural in KINDS.items()
     ] + [{"name": "paddlejobs/status", "kind": "PaddleJob", "namespaced": True}]
     return made
-
-
-@pytest.fixture
-async def server(api: ScriptedCluster) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", api.respond)
-    async with TestServer(app) as started:
-        yield str(started.make_url("")).rstrip("/")
-
-
-@pytest.fixture
-async def client(server: str) -> AsyncIterator[Client]:
-    async with Client(Access(server)) as made:
-        yield made
-
-
-@pytest.fixture
-async def target(server: str, monkeypatch: pytest.MonkeyPatch) -> ClusterTarget:
-    monkeypatch.setattr("paddlejob.client.targets.cluster.find_access", lambda context: Access(server))
-    return ClusterTarget()
 
 
 def submission(*documents: Object) -> Submission:

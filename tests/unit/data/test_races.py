@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import fsspec
 import pytest
@@ -26,15 +24,6 @@ LINES = b"".join(map(b"line %d\n".__mod__, range(300_000)))
 def source(tmp_path: Path) -> str:
     (tmp_path / "train.txt").write_bytes(LINES)
     return str(tmp_path / "train.txt")
-
-
-@pytest.fixture
-def memory() -> Iterator[str]:
-    url = f"memory://{uuid4().hex}"
-    yield url
-    fs = fsspec.filesystem("memory")
-    if fs.exists(url):
-        fs.rm(url, recursive=True)
 
 
 def in_memory(url: str, made: Manifest) -> bytes:

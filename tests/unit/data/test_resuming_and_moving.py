@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import fsspec
 import pytest
@@ -20,15 +19,6 @@ from paddlejob.data.stores.remote import RemoteStore
 from paddlejob.errors import NotPossible
 
 LINES = b"".join(b"line %d\n" % number for number in range(1000))
-
-
-@pytest.fixture
-def memory() -> Iterator[str]:
-    url = f"memory://{uuid4().hex}"
-    yield url
-    fs = fsspec.filesystem("memory")
-    if fs.exists(url):
-        fs.rm(url, recursive=True)
 
 
 class Steps:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from uuid import uuid4
 
 import fsspec
 import pytest
@@ -18,15 +17,6 @@ from paddlejob.data import By, split, stage
 from paddlejob.errors import NotPossible, PaddleJobError
 
 LINES = b"".join(b"line %d\r\n" % number for number in range(1001))
-
-
-@pytest.fixture
-def memory() -> Iterator[str]:
-    url = f"memory://{uuid4().hex}"
-    yield url
-    fs = fsspec.filesystem("memory")
-    if fs.exists(url):
-        fs.rm(url, recursive=True)
 
 
 @pytest.fixture

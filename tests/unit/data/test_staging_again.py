@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import fsspec
 import pytest
 
 from paddlejob.data import stage
 from paddlejob.errors import BadInput
-
-
-@pytest.fixture
-def memory() -> Iterator[str]:
-    url = f"memory://{uuid4().hex}"
-    yield url
-    fsspec.filesystem("memory").rm(url, recursive=True)
 
 
 @pytest.fixture

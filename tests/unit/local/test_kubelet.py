@@ -11,16 +11,10 @@ from pathlib import Path
 import pytest
 
 from paddlejob.local.kubelet import enforce_memory_limits
-from paddlejob.local.runtime import pod_worker
 from tests.support.builders import NOON
 from tests.support.scripted_supervisor import GRACE, OnePod, Timers, container
 
-
-@pytest.fixture(autouse=True)
-def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
-    made = Timers()
-    monkeypatch.setattr(pod_worker.asyncio, "get_running_loop", lambda: made)
-    return made
+pytestmark = pytest.mark.usefixtures("timers")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +11,12 @@ from paddlejob.local.runtime import pod_worker
 from paddlejob.plan import PodPhase
 from paddlejob.plan.diagnosis.permanent import HOOK_FAILED
 from tests.support.builders import NOON
-from tests.support.scripted_supervisor import GRACE, OnePod, Timers, container
+from tests.support.scripted_supervisor import GRACE, Make, OnePod, Timers, container
 
-Make = Callable[..., OnePod]
+pytestmark = pytest.mark.usefixtures("timers")
+
 SIDECAR = container("proxy", restartPolicy="Always")
 TRAINER = container()
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[OnePod] = []
-
-    def build(**pod: Any) -> OnePod:
-        made.append(OnePod(tmp_path, **pod))
-        return made[-1]
-
-    yield build
-    for one in made:
-        one.close()
-
-
-@pytest.fixture(autouse=True)
-def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
-    made = Timers()
-    monkeypatch.setattr(pod_worker.asyncio, "get_running_loop", lambda: made)
-    return made
 
 
 def seen(stage: OnePod) -> tuple[PodPhase, int | None, str, str]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from paddlejob.local.runtime import pod_worker
 from paddlejob.local.runtime.hooks import hook_of, is_hook
 from paddlejob.plan import PodPhase
 from paddlejob.plan.diagnosis.permanent import HOOK_FAILED
-from tests.support.scripted_supervisor import OnePod, Timers, container
+from tests.support.scripted_supervisor import Make, OnePod, Timers, container
 
-Make = Callable[..., OnePod]
+pytestmark = pytest.mark.usefixtures("timers")
 
 
 def hooked(name: str = "paddle", **fields: Any) -> dict[str, Any]:
@@ -23,26 +20,6 @@ def hooked(name: str = "paddle", **fields: Any) -> dict[str, Any]:
 
 
 SIDECAR = hooked("proxy", restartPolicy="Always")
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[OnePod] = []
-
-    def build(**pod: Any) -> OnePod:
-        made.append(OnePod(tmp_path, **pod))
-        return made[-1]
-
-    yield build
-    for one in made:
-        one.close()
-
-
-@pytest.fixture(autouse=True)
-def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
-    made = Timers()
-    monkeypatch.setattr(pod_worker.asyncio, "get_running_loop", lambda: made)
-    return made
 
 
 def restarted(stage: OnePod, timers: Timers) -> None:

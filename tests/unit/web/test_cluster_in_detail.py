@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from paddlejob import contract
 from paddlejob.client.targets import pod_log
@@ -45,27 +43,6 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def api() -> ScriptedCluster:
     return ScriptedCluster()
-
-
-@pytest.fixture
-async def server(api: ScriptedCluster) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", api.respond)
-    async with TestServer(app) as started:
-        yield str(started.make_url("")).rstrip("/")
-        api.watches_end.set()
-
-
-@pytest.fixture
-async def client(server: str) -> AsyncIterator[Client]:
-    async with Client(Access(server)) as made:
-        yield made
-
-
-@pytest.fixture
-async def target(server: str, monkeypatch: pytest.MonkeyPatch) -> ClusterTarget:
-    monkeypatch.setattr("paddlejob.client.targets.cluster.find_access", lambda context: Access(server))
-    return ClusterTarget()
 
 
 @pytest.fixture
