@@ -67,14 +67,18 @@ def job_name(title: str, default: str = "job") -> str:
 
 
 def job_of_program(program: Program, wanted: Overrides) -> Object:
-    """The job of a program: collective unless there are servers."""
+    """The job of a program: collective unless there are servers.
+
+    Without servers, its pods end by themselves, so they are kept: their logs are the only record of the run.
+    """
     roles = {"ps": wanted.servers or 0, "worker": 1 if wanted.workers is None else wanted.workers}
     command = _launched(program.command) if (wanted.gpus or 0) > 1 else program.command
+    kept: Object = {} if wanted.servers else {"cleanPodPolicy": "Never"}
     document: Object = {
         "apiVersion": contract.API_VERSION,
         "kind": contract.KIND,
         "metadata": {"name": job_name(program.title)},
-        "spec": {role: _role(count, command) for role, count in roles.items() if count or role == "worker"},
+        "spec": kept | {role: _role(count, command) for role, count in roles.items() if count or role == "worker"},
     }
     return overridden(document, wanted)
 

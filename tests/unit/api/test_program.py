@@ -15,7 +15,7 @@ from paddlejob.api.program import (
     python_module,
     shell_command,
 )
-from paddlejob.api.types import Mode
+from paddlejob.api.types import CleanPodPolicy, Mode
 from paddlejob.api.validate import parse
 
 IMAGE = "paddle:1"
@@ -37,6 +37,15 @@ def test_servers_make_it_a_parameter_server_job_whose_roles_run_the_same_program
     document = job_of_program(python_module("pkg.train"), Overrides(servers=2, image=IMAGE))
     assert parse(document, "test").mode is Mode.PS
     assert container(document, "ps")["command"] == container(document)["command"] == ["python", "-m", "pkg.train"]
+
+
+def test_logs_outlast_a_completed_job_whose_pods_end_by_themselves():
+    """Servers never end by themselves, so theirs are deleted as in any job."""
+    policies = [
+        parse(job_of_program(python_file("train.py"), Overrides(servers=servers, image=IMAGE)), "test").spec.clean
+        for servers in (0, 1)
+    ]
+    assert policies == [CleanPodPolicy.NEVER, CleanPodPolicy.ON_COMPLETION]
 
 
 @pytest.mark.parametrize(
