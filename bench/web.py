@@ -158,7 +158,7 @@ def _measure_page(browser: Browser, server: Server, folders: list[JobFolder], re
     report.add("a change until it is visible", max(delays), 1.0, "s", f"median {statistics.median(delays):.2f} s")
     others = [_open(browser, server, path)[0] for path in _paths()]
     for one in others:
-        one.locator("main :is(tr, .line, h1):visible").first.wait_for()
+        one.locator("main :is(tr, .line, h1, h2):visible").first.wait_for()
     _visible(page, folders[0], 1000)
     report.add(f"memory with {len(others) + 1} pages open", _rss(server), 120, "MiB")
     time.sleep(60)

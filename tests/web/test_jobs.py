@@ -23,6 +23,7 @@ while not os.path.exists("enough"):
     print(f"\\x1b[32mINFO\\x1b[0m step {step}/100000 loss={1 / step:.5f} needle-{step}", flush=True)
     step += 1
     time.sleep(0.05)
+print("the end", flush=True)
 """
 
 
@@ -117,7 +118,11 @@ def test_logs_are_followed_searched_and_coloured(pdj: Pdj, page: Page, tmp_path:
     with page.expect_download() as download:
         page.get_by_text("Download").click()
     assert "needle-1\n" in Path(download.value.path()).read_text()
+    page.get_by_label("Search").fill("[Tt]he end")
+    expect(page.locator(".note")).to_have_text("No line matches.")
     end(pdj)
+    expect(page.locator("mark")).to_have_text("the end")
+    page.get_by_label("Search").fill("")
     expect(page.locator(".note")).to_have_text("The job has ended.")
 
 

@@ -8,6 +8,7 @@ import { t } from "./i18n.js";
 import { jobHead } from "./job.js";
 
 const MOST_LINES = 5000;
+const LEAST_MS_BETWEEN_SEARCHES = 2000;
 const state = { wrap: true };
 
 export function logsPage(main, row, replica = "") {
@@ -39,7 +40,8 @@ export function logsPage(main, row, replica = "") {
   function setFollowing(on) {
     following = on;
     follow.setAttribute("aria-pressed", String(on));
-    if (on) lines.scrollTop = lines.scrollHeight;
+    if (on && search.value) find();
+    else if (on) lines.scrollTop = lines.scrollHeight;
   }
 
   async function fill() {
@@ -58,16 +60,28 @@ export function logsPage(main, row, replica = "") {
 
   async function find() {
     stop();
+    clearTimeout(timer);
     const turn = (searching += 1);
-    const pattern = search.value;
+    const began = performance.now();
     try {
-      const answer = await get(`${base}/search?${query()}&q=${encodeURIComponent(pattern)}`);
-      if (turn !== searching) return;
-      replace(lines, answer.found.map((match) => line(match.replica, match.text, match.spans, match.line)));
-      note.textContent = !answer.found.length ? t("noMatches") : answer.complete ? t("matches", answer.found.length, bytes(answer.searched)) : t("moreMatches", answer.found.length);
+      const answer = await get(`${base}/search?${query()}&q=${encodeURIComponent(search.value)}`);
+      if (turn === searching) showFound(answer);
     } catch (problem) {
       if (turn === searching) note.textContent = problem.message;
     }
+    if (turn === searching) searchAgain(performance.now() - began);
+  }
+
+  function showFound(answer) {
+    const rows = answer.found.map((match) => line(match.replica, match.text, match.spans, match.line));
+    if (rows.length !== lines.childElementCount || rows.some((row, index) => !row.isEqualNode(lines.children[index]))) replace(lines, rows);
+    note.textContent = !rows.length ? t("noMatches") : answer.complete ? t("matches", rows.length, bytes(answer.searched)) : t("moreMatches", rows.length);
+  }
+
+  // Lines that match may still be printed. A long log is searched less often, so that this costs a tenth of the time at most.
+  function searchAgain(took) {
+    const again = () => (document.hidden ? searchAgain(took) : find());
+    if (following) timer = setTimeout(again, Math.max(LEAST_MS_BETWEEN_SEARCHES, 10 * took));
   }
 
   function line(name, text, spans, number) {
