@@ -34,6 +34,7 @@ class ContainerStatus:
     reason: str = ""
     message: str = ""
     disrupted: bool = False
+    unsure: bool = False
 
 
 def container_status(pod: Object, environment: str) -> ContainerStatus:
@@ -128,7 +129,9 @@ def _waiting(status: Object, waiting: Object, environment: str) -> ContainerStat
     reason, message = waiting.get("reason", ""), waiting.get("message", "")
     if reason == "CreateContainerConfigError" and f'configmap "{environment}" not found' in message:
         return ContainerStatus(PodPhase.WAITING)
-    if reason in ("", "ContainerCreating", "PodInitializing") or TRANSIENT in message:
+    if TRANSIENT in message:
+        return ContainerStatus(PodPhase.PENDING, unsure=True)
+    if reason in ("", "ContainerCreating", "PodInitializing"):
         return _unscheduled(status)
     return ContainerStatus(PodPhase.PENDING, reason=reason, message=message)
 

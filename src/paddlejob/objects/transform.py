@@ -160,6 +160,7 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         message=training.message,
         reason=training.reason,
         disrupted=training.disrupted,
+        unsure=training.unsure,
         build=annotations.get(contract.ANNOTATION_BUILD, ""),
         woken=woken,
         woken_at=woken_at,

@@ -66,6 +66,8 @@ class Pod:
     """An init container failed, so the training container never starts."""
     initialized: bool = False
     """It has init containers, and all have succeeded."""
+    unsure: bool = False
+    """Its kubelet could not find out in time whether what its environment comes from exists."""
     replacement: int = 0
     """How many pods of this replica were replaced before it in its attempt."""
     service: str = ""

@@ -31,6 +31,13 @@ def test_only_the_environment_of_its_own_attempt_makes_a_pod_ready_to_start():
     assert seen("RunContainerError", own) == (PodPhase.PENDING, "RunContainerError")
 
 
+def test_a_kubelet_that_could_not_read_config_maps_in_time_says_nothing_about_the_environment():
+    message = "failed to sync configmap cache: timed out waiting for the condition"
+    pod = read(container(waiting={"reason": "CreateContainerConfigError", "message": message}))
+    assert (pod.phase, pod.reason, pod.unsure) == (PodPhase.PENDING, "", True)
+    assert not read(container(waiting={"reason": "CreateContainerConfigError", "message": "other"})).unsure
+
+
 def test_what_keeps_an_init_container_waiting_keeps_the_pod_waiting():
     waiting = container(waiting={"reason": "PodInitializing"})
     image = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}

@@ -23,10 +23,11 @@ def test_pods_that_run_with_their_environment_are_running_although_nothing_recor
     assert (again.status.phase, again.status.attempt) == (phase, 1)
 
 
-def test_a_kubelet_is_asked_once_what_an_initialized_pod_waits_for_and_woken_at_once_when_the_barrier_opens():
+@pytest.mark.parametrize("seen", [{"initialized": True}, {"unsure": True}])
+def test_a_kubelet_is_asked_once_what_a_pod_waits_for_and_woken_at_once_when_the_barrier_opens(seen: dict[str, bool]):
     made = job()
     first, other = all_pods(made, phase=PodPhase.PENDING)
-    done = replace(first, initialized=True)
+    done = replace(first, **seen)  # type: ignore[arg-type]
 
     def wakes(*pods: Pod) -> list[tuple[str, int]]:
         return [(one.pod.name, one.times) for one in plan(made, world(*pods), NOON).actions if isinstance(one, Wake)]

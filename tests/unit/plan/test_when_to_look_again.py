@@ -9,7 +9,7 @@ import pytest
 
 from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.plan import Create, Delete, Kind, Plan, PodGroup, PodPhase, RecordEvent, Wake, names, plan, times
-from paddlejob.plan.world import NodeState, Rejection
+from paddlejob.plan.world import NodeState, Pod, Rejection
 from tests.support.builders import NOON, all_pods, job, running, world
 
 STARTING = {"phase": "Pending", "reason": "PodsNotReady", "attempt": 1, "startTime": times.format(NOON - 5)}
@@ -74,6 +74,25 @@ def test_pods_that_wait_are_woken_twice_three_seconds_apart():
     assert (wakes(recent), recent.wake_at) == ([], NOON + 1)
     assert wakes(decide(woken=1, woken_at=NOON - 3)) == [(2, NOON)]
     assert (wakes(decide(woken=2, woken_at=NOON - 3)), decide(woken=2, woken_at=NOON - 3).wake_at) == ([], None)
+
+
+def test_pods_of_which_many_do_not_start_are_woken_once_unless_their_kubelet_asks():
+    """A second wake would only delay kubelets that are busy; one that could not read ConfigMaps has tried in vain."""
+    made = running(job())
+
+    def again(*pods: Pod) -> list[str]:
+        decided = plan(made, world(*pods, environments={1: "uid"}), NOON)
+        return [one.pod.name for one in decided.actions if isinstance(one, Wake)]
+
+    first, second = all_pods(made, PodPhase.WAITING, woken=1, woken_at=NOON - 3)
+    assert again(first, second) == []
+    assert again(replace(first, woken=0), replace(second, woken=0)) == ["mnist-worker-0", "mnist-worker-1"]
+    assert again(replace(first, phase=PodPhase.PENDING, unsure=True), second) == ["mnist-worker-0"]
+    assert again(replace(first, phase=PodPhase.RUNNING), second) == ["mnist-worker-1"]
+    made = running(job(workers=20))
+    started, late = all_pods(made), all_pods(made, PodPhase.WAITING, woken=1, woken_at=NOON - 3)
+    assert len(again(*started[2:], *late[:2])) == 2
+    assert again(*started[3:], *late[:3]) == []
 
 
 def test_without_its_environment_no_pod_is_woken_by_the_watch_over_training():

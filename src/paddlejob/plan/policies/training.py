@@ -12,6 +12,8 @@ from paddlejob.plan.world import Pod, PodPhase
 
 WAKE_AGAIN = 3.0
 MOST_WAKES = 2
+FEW = 0.1
+"""Share of the pods of a job."""
 
 
 def watch_training(s: Snapshot) -> Plan:
@@ -24,16 +26,26 @@ def watch_training(s: Snapshot) -> Plan:
     started = sum(pod.phase is PodPhase.RUNNING for pod in pods)
     reason, message = reasons.waiting(s) or ("Starting", f"{started} of {len(s.slots)} pods are running")
     can_start = s.status.attempt in s.world.environments
-    waiting = [pod for pod in unfinished if can_start and pod.phase is PodPhase.WAITING and pod.woken < MOST_WAKES]
+    waiting = _waiting(unfinished) if can_start else []
     due = [pod for pod in waiting if may_be_woken(pod, s.now)]
     wakes = tuple(Wake(pod, pod.woken + 1, s.now) for pod in due)
     wake_at = times.earliest(*(max(pod.woken_at, s.now if pod in due else 0) + WAKE_AGAIN for pod in waiting))
     return Plan(reported(s, phase, reason, message), wakes, wake_at)
 
 
+def _waiting(unfinished: list[Pod]) -> list[Pod]:
+    """Those that one more wake may help: a pod waits on if the wake reached its kubelet before the environment did.
+
+    If many pods wait on, it is kubelets that are busy, and more wakes would delay them further.
+    """
+    pods = [pod for pod in unfinished if pod.woken < MOST_WAKES and (pod.phase is PodPhase.WAITING or pod.unsure)]
+    few = sum(pod.woken > 0 for pod in pods) <= max(1, FEW * len(unfinished))
+    return [pod for pod in pods if few or not pod.woken or pod.unsure]
+
+
 def may_be_woken(pod: Pod, now: float) -> bool:
     """Each wake patches the pod, so there is at most one in WAKE_AGAIN seconds once there is an environment."""
-    return pod.phase is PodPhase.WAITING and (pod.woken == 0 or now >= pod.woken_at + WAKE_AGAIN)
+    return (pod.phase is PodPhase.WAITING or pod.unsure) and (pod.woken == 0 or now >= pod.woken_at + WAKE_AGAIN)
 
 
 def _progress(s: Snapshot) -> str:

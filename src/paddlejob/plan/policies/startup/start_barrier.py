@@ -72,10 +72,10 @@ def _hold(s: Snapshot) -> Plan:
 def _ask_again(s: Snapshot) -> list[Action]:
     """Pods that may wait for nothing but their environment.
 
-    After the init containers a kubelet tries to start the program, and reports only with its next try that the
-    environment is missing, which it makes after 10 s.
+    After the init containers, and if it could not read ConfigMaps in time, a kubelet reports only with its next try
+    that the environment is missing, which it makes after 10 s.
     """
-    pods = [pod for pod in s.current.values() if pod.initialized and pod.phase is PodPhase.PENDING]
+    pods = [pod for pod in s.current.values() if pod.phase is PodPhase.PENDING and (pod.initialized or pod.unsure)]
     return [Wake(pod, 0, s.now) for pod in pods if not pod.woken_at and not pod.deleting]
 
 
