@@ -31,6 +31,7 @@ REPORT_SPACING = 100
 LONGEST_DELAY = 30.0
 LONGEST_SPACING = 30.0
 """One slow write must not silence a job for longer."""
+LONGEST_START_SPACING = 120.0
 REQUESTS_IN_FLIGHT = 24
 """Of all jobs together. The client has 40 connections, and watches, logs and status reports need some of them."""
 LEAST_CREATES = 10
@@ -129,8 +130,9 @@ class Reconciler:
         """Write the status if it changed. Returns when to write it instead, if that can wait."""
         if status == job.status:
             return None
-        spacing = max(REPORT_SPACING * self._report_took, STARTING_APART * len(self._starting))
-        apart = max(REPORTS_APART, min(spacing, LONGEST_SPACING))
+        slow = min(REPORT_SPACING * self._report_took, LONGEST_SPACING)
+        crowded = min(STARTING_APART * len(self._starting), LONGEST_START_SPACING)
+        apart = max(REPORTS_APART, slow, crowded)
         if status.role(Role.WORKER).finished != job.status.role(Role.WORKER).finished:
             apart = RESULTS_APART
         elif _only_steps_differ(status, job.status):

@@ -68,6 +68,13 @@ async def test_mere_progress_waits_for_the_jobs_that_are_about_to_run(phase: Pha
     assert wake_at == pytest.approx(model.now + apart, abs=2 * STARTING_APART)
 
 
+async def test_however_many_jobs_start_a_report_waits_for_two_minutes_at_most():
+    model, loop = await a_job_that_starts()
+    for number in range(2000):
+        loop._note_starting(("default", f"job-{number}"), Status(phase=Phase.PENDING, reason="Created"))
+    assert await loop.step(model.key) == model.now + 120
+
+
 async def test_jobs_that_run_or_are_gone_make_no_report_wait():
     model, loop = await a_job_that_starts()
     for number in range(100):
