@@ -61,7 +61,7 @@ class _Context:
         try:
             merger: Any = KubeConfigMerger(paths)  # type: ignore[no-untyped-call]
             if merger.config is None:
-                raise NoCredentials(f"{paths}: no such file; set KUBECONFIG or --kubeconfig to one that exists")
+                raise NoCredentials(f"{paths}: no such file; set KUBECONFIG to one that exists")
             name = context or _first_current_context(merger.config_files)
             if not name:
                 raise NoCredentials(f"{paths}: no current-context is set; choose one with --context")

@@ -17,7 +17,7 @@ from paddlejob.local.runtime.images import argv, find_image, read_mapping
 from paddlejob.local.state import logs
 from paddlejob.local.state.files import PADDED_SIZE, read_if_intact, read_json, replace_file, write_json
 from paddlejob.local.state.logs import follow_logs
-from paddlejob.local.state.store import JobFolder, Store, state_directory
+from paddlejob.local.state.store import MOST_EVENT_BYTES, JobFolder, Store, state_directory
 from tests.support.builders import NOON, document
 
 
@@ -117,6 +117,16 @@ def test_a_line_that_is_no_event_is_left_out(tmp_path: Path, line: str):
     (folder.path / "events.jsonl").write_text(f"{line}\n{json.dumps({**whole, 'warning': True, 'more': 1})}\n")
     folder.add_event({**whole, "warning": False})
     assert folder.events() == [{**whole, "warning": True}, whole]
+
+
+def test_a_job_that_restarts_for_weeks_keeps_its_newest_events(tmp_path: Path):
+    folder = begun(tmp_path)
+    for number in range(4000):
+        folder.add_event({"time": "t", "reason": "Restarting", "message": f"{number:0100}"})
+    reasons = [int(event["message"]) for event in folder.events()]
+    assert 1000 < len(reasons) < 4000
+    assert reasons == list(range(4000 - len(reasons), 4000))
+    assert (folder.path / "events.jsonl").stat().st_size <= MOST_EVENT_BYTES
 
 
 def test_a_suspended_job_with_a_ttl_is_not_removed(tmp_path: Path):

@@ -17,7 +17,7 @@ from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput
 from paddlejob.local.options import RunOptions
-from paddlejob.local.state.files import DamagedFile, read_json, write_json
+from paddlejob.local.state.files import DamagedFile, read_json, replace_file, write_json
 from paddlejob.local.state.history import NUMBER, History
 from paddlejob.local.state.records import PodRecord
 from paddlejob.locks import ProcessLock, is_locked, locked
@@ -25,6 +25,8 @@ from paddlejob.plan import names, times
 
 Document = dict[str, Any]
 RUNNER_LOCK = "host.lock"
+MOST_EVENT_BYTES = 500_000
+"""Then the older half is dropped: a view reads them all, and a job of weeks may restart thousands of times."""
 
 
 def state_directory() -> Path:
@@ -152,6 +154,14 @@ class JobFolder:
                 file.seek(-1, os.SEEK_END)
                 line = line if file.read(1) == b"\n" else b"\n" + line
             file.write(line)
+            size = file.tell()
+        if size > MOST_EVENT_BYTES:
+            self._drop_older_events()
+
+    def _drop_older_events(self) -> None:
+        path = self.path / "events.jsonl"
+        newer = path.read_bytes()[-MOST_EVENT_BYTES // 2 :]
+        replace_file(path, newer.partition(b"\n")[2])
 
     def changing(self) -> AbstractContextManager[None]:
         """A lock to hold while the job is read, changed and written."""
