@@ -30,7 +30,7 @@ def draw(language: int) -> str:
     svg.arrow([(455, ROW + HEIGHT), (455, 214), (440, 214)])
     svg.text(462, 165, ("failure, disruption, hang", "失败、外部中断、卡住")[language], "start", 12)
     svg.arrow([(314, 196), (200, 196), (200, 134), (125, 134), (125, ROW + HEIGHT + 4)])
-    svg.text(257, 188, ("next attempt", "下一轮")[language], "middle", 12)
+    svg.text(257, 188, ("next attempt", "下一次尝试")[language], "middle", 12)
     svg.arrow([(436, 228), (608, 228)])
     svg.text(522, 246, "backoffLimit", "middle", 12)
     svg.arrow([(62, ROW + HEIGHT), (62, 186)], both=True)

@@ -30,7 +30,7 @@ def draw(language: int) -> str:
         svg.path([_at(start), _at(end)], BLUE, 2.5)
         x = _at(start)[0]
         row = BOTTOM + (18 if number % 2 == 0 else 32)  # two short attempts are next to each other
-        svg.text(x + 2, row, (f"attempt {number + 1}", f"第 {number + 1} 轮")[language], "start", 11, GREY)
+        svg.text(x + 2, row, (f"attempt {number + 1}", f"第 {number + 1} 次尝试")[language], "start", 11, GREY)
         for step in range(SAVE_EVERY, STEPS + 1, SAVE_EVERY):
             if start[1] < step <= end[1]:
                 x, y = _at(_on(start, end, step))
