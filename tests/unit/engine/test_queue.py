@@ -306,7 +306,9 @@ async def test_it_is_crowded_while_a_key_waits_for_a_turn_in_progress():
 
     running = asyncio.create_task(queue.run(work, concurrency=2))
     queue.add("a")
+    await asyncio.sleep(0.01)
     queue.add("b")
+    assert not queue.crowded, "there is a free turn for it"
     await asyncio.sleep(0.01)
     assert not queue.crowded, "nothing waits"
     queue.add_after("later", 60)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from paddlejob.api.types import Phase
 from paddlejob.plan import Create, Kind, plan
-from paddlejob.plan.workload import Priority
-from tests.support.builders import NOON, all_pods, running, world
+from paddlejob.plan.quota import entered_queue, is_held
+from paddlejob.plan.workload import Priority, Queueing
+from tests.support.builders import NOON, all_pods, job, running, world
 from tests.support.kueue_model import KueueModel, queued_job
 from tests.support.model import Model
 
@@ -326,14 +328,31 @@ def test_on_this_machine_a_queue_has_no_meaning():
 
 
 def test_a_job_in_no_queue_is_planned_as_before():
-    from paddlejob.plan.workload import Queueing
-    from tests.support.builders import job
-
     for made in (job(), running(job())):
         pods = all_pods(made) if made.status.attempt else ()
         without, within = plan(made, world(*pods), NOON), plan(made, world(*pods, queueing=Queueing("v1beta2")), NOON)
         assert without.status == within.status
         assert [repr(one) for one in without.actions] == [repr(one) for one in within.actions]
+
+
+async def test_a_job_is_in_its_queue_from_its_workload_on_and_is_not_held_once_it_has_ended():
+    model = await settled()
+    made, seen = model.job, model.world()
+    assert made is not None
+    unrecorded = made.model_copy(update={"status": made.status.model_copy(update={"queue": ""})})
+    assert (entered_queue(unrecorded, seen), is_held(unrecorded, seen)) == ("research", False)
+    without = replace(seen, pods=(), queueing=Queueing("v1beta2"))
+    assert is_held(made, without)
+    ended = made.model_copy(update={"status": made.status.model_copy(update={"phase": Phase.COMPLETED})})
+    assert not is_held(ended, without)
+
+
+async def test_what_an_admission_check_adds_to_the_pods_is_read():
+    model = await settled()
+    update = {"name": "worker", "nodeSelector": {"zone": "a"}, "labels": {"by": "check"}}
+    model.raw["status"]["admissionChecks"] = [{"name": "check", "state": "Ready", "podSetUpdates": [update]}]
+    (found,) = model.workload.assignments["worker"].updates
+    assert (found.node_selector, found.labels, found.annotations) == ({"zone": "a"}, {"by": "check"}, {})
 
 
 async def test_kueue_changes_nothing_for_a_job_without_a_queue():

@@ -49,6 +49,13 @@ async def test_trainers_of_a_dead_server_are_ended_quickly_but_not_those_of_a_de
     assert model.graces["mnist-worker-0"] is None
 
 
+async def test_trainers_of_a_dead_heter_worker_are_ended_quickly():
+    model = await running(ps=1, workers=2, heter=1)
+    model.end("mnist-heter-0", 1)
+    await model.step()
+    assert model.graces["mnist-worker-0"] == SHORT_GRACE
+
+
 async def test_a_job_that_is_whole_has_its_full_grace_period():
     evicted = await running(workers=2)
     evicted.change("mnist-worker-1", deletion_due=evicted.now + 30, disrupted=True, reason="Preempted")

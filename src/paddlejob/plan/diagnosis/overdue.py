@@ -37,7 +37,7 @@ def still_runs(s: Snapshot, pod: Pod) -> bool:
 
 def look_again(s: Snapshot) -> float | None:
     """When the next pod should be gone, or the node of one that should be has to be looked at again."""
-    waiting = [pod for pod in s.world.pods if pod.deleting and not must_be_forced(s, pod)]
+    waiting = [pod for pod in s.world.pods if not must_be_forced(s, pod)]
     due = [pod.deletion_due for pod in waiting if pod.deletion_due is not None and pod.deletion_due > s.now]
     later = s.now + LOOK_AGAIN if any(needs_node(pod, s.now) for pod in waiting) else None
     return times.earliest(later, *due)
