@@ -18,6 +18,11 @@ def test_the_api_version_of_the_core_group_has_no_slash() -> None:
     assert LEASES.api_version == "coordination.k8s.io/v1"
 
 
+def test_a_resource_is_named_as_kubectl_names_it() -> None:
+    assert (str(PODS), PODS.api_version) == ("pods", "v1")
+    assert (str(LEASES), LEASES.api_version) == ("leases.coordination.k8s.io", "coordination.k8s.io/v1")
+
+
 @pytest.mark.parametrize(("name", "namespace"), [("", "ml"), ("a", ""), ("a", None)])
 def test_a_path_that_would_mean_a_whole_collection_is_rejected(name: str, namespace: str | None) -> None:
     with pytest.raises(ValueError):

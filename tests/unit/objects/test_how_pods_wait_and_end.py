@@ -63,7 +63,7 @@ def test_a_pod_that_never_ran_was_rejected_unless_it_was_stopped(status: dict[st
 
 def test_a_pod_that_was_evicted_for_what_it_used_itself_has_failed():
     status = {"phase": "Failed", "reason": "Evicted"}
-    own = "Container paddle exceeded its local ephemeral storage limit \"1Gi\". "
+    own = 'Container paddle exceeded its local ephemeral storage limit "1Gi". '
     pod = read({**status, "message": own})
     assert (pod.phase, pod.reason, pod.message, pod.disrupted) == (PodPhase.FAILED, "Evicted", own, False)
     assert read({**status, "message": "The node was low on resource: memory."}).disrupted

@@ -55,6 +55,8 @@ def test_pod_groups_of_other_workloads_are_not_kept():
 
     assert transform.is_of_another_workload(owned_by("batch.volcano.sh/v1alpha1", "Job"))
     assert transform.is_of_another_workload(owned_by("v1", "Pod"))
+    assert transform.is_of_another_workload(owned_by("apps/v1", "ReplicaSet"))
+    assert transform.is_of_another_workload(owned_by("batch/v1", "Job"))
     assert not transform.is_of_another_workload(owned_by("batch.paddlepaddle.org/v1", "PaddleJob"))
     assert not transform.is_of_another_workload(owned_by("argoproj.io/v1alpha1", "Workflow")), "a user's own group"
     assert not transform.is_of_another_workload({"metadata": {}})

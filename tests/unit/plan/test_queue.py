@@ -355,6 +355,13 @@ async def test_what_an_admission_check_adds_to_the_pods_is_read():
     assert (found.node_selector, found.labels, found.annotations) == ({"zone": "a"}, {"by": "check"}, {})
 
 
+async def test_a_role_that_asks_for_no_resources_is_admitted_without_a_flavor():
+    model = await settled()
+    (assigned,) = model.raw["status"]["admission"]["podSetAssignments"]
+    del assigned["flavors"]
+    assert model.workload.assignments["worker"].flavors == ()
+
+
 async def test_kueue_changes_nothing_for_a_job_without_a_queue():
     plain, beside = Model(KueueModel(queued_job()).job.model_copy(deep=True)), KueueModel(queued_job())
     beside.job = beside.job.model_copy(deep=True)
