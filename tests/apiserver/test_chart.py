@@ -126,6 +126,24 @@ def test_image_replicas_and_resources_are_values(helm: Path) -> None:
     assert container["resources"]["limits"] == {"memory": "1Gi"}
 
 
+@pytest.mark.parametrize("tag", ["0.10", "20261116", "1234e5"])
+def test_a_tag_that_yaml_reads_as_a_number_is_an_error_instead_of_another_tag(
+    helm: Path, tag: str, tmp_path: Path
+) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text(f"image: {{tag: {tag}}}")
+    command = [helm, "template", "x", CHART, "--kube-version", "1.36.0", "-f", values]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "image.tag: is a number; write it in quotes" in done.stderr
+    values.write_text(f'image: {{tag: "{tag}"}}')
+    found = rendered(helm, more=("-f", values, "--skip-tests"))
+    (container,) = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert container["image"].endswith(f":{tag}")
+
+
 def test_monitoring_adds_a_service_that_selects_the_operators_metrics(helm: Path) -> None:
     found = rendered(helm, "monitoring.serviceMonitor=true", "monitoring.labels.release=prometheus")
     service = found["Service", "paddle-system", "paddle-controller-manager-metrics"]
@@ -147,6 +165,12 @@ def test_alerts_and_a_dashboard_are_values(helm: Path) -> None:
     config = found["ConfigMap", "paddle-system", "paddle-controller-manager-dashboard"]
     assert config["metadata"]["labels"]["grafana_dashboard"] == "1"
     assert json.loads(config["data"]["paddlejob.json"]) == json.loads(dashboard())
+
+
+def test_the_dashboard_needs_no_labels_of_its_own(helm: Path) -> None:
+    found = rendered(helm, "monitoring.dashboard=true", "monitoring.dashboardLabels=null")
+    labels = found["ConfigMap", "paddle-system", "paddle-controller-manager-dashboard"]["metadata"]["labels"]
+    assert "grafana_dashboard" not in labels
 
 
 def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:
