@@ -183,6 +183,14 @@ def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:
     assert {one["port"] for rule in policy["ingress"] for one in rule["ports"]} == named
 
 
+def test_a_priority_class_of_the_system_comes_with_the_quota_that_some_clusters_require(helm: Path) -> None:
+    found = rendered(helm, "priorityClassName=system-node-critical")
+    spec = found["ResourceQuota", "paddle-system", "paddle-controller-manager"]["spec"]
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}
+    assert (spec["hard"], spec["scopeSelector"]["matchExpressions"]) == ({"pods": "100"}, [scope])
+    assert not [key for key in rendered(helm, "priorityClassName=batch") if key[0] == "ResourceQuota"]
+
+
 def test_an_existing_namespace_can_be_used(helm: Path) -> None:
     assert "Namespace" not in [kind for kind, _, _ in rendered(helm, "createNamespace=false")]
 
