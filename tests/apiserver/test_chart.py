@@ -22,6 +22,11 @@ from tools.monitoring.dashboard import dashboard
 ROOT = Path(__file__).parent.parent.parent
 CHART = ROOT / "deploy/chart"
 PRODUCTION, EVERYTHING = CHART / "values-production.yaml", Path(__file__).with_name("every-value.yaml")
+VALUES_OF_0_1 = {
+    "namespace", "createNamespace", "image.repository", "image.tag", "image.pullPolicy", "imagePullSecrets", "replicas",
+    "watch", "resources", "nodeSelector", "tolerations", "affinity", "monitoring.service", "monitoring.serviceMonitor",
+    "monitoring.interval", "monitoring.labels",
+}  # fmt: skip
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 
@@ -107,6 +112,22 @@ def test_the_helm_test_submits_a_valid_job_where_the_operator_looks_for_jobs(hel
 
 def test_with_default_values_the_chart_is_deploy_v1(helm: Path) -> None:
     assert rendered(helm) == files_of_v1()
+
+
+def test_an_upgrade_that_reuses_the_values_of_the_first_chart_is_an_installation_with_default_values(
+    helm: Path,
+) -> None:
+    """`helm upgrade --reuse-values` takes the defaults of the former chart, which lack the values that are new."""
+    every = {
+        one.path for one in described((CHART / "values.yaml").read_text(), (CHART / "values.schema.json").read_text())
+    }
+    new = sorted(path for path in every if path not in VALUES_OF_0_1)
+    assert "readLogs" in new and "monitoring.auth" in new
+    assert rendered(helm, *(f"{path}=null" for path in new)) == files_of_v1()
+    restricted = [f"{path}=null" for path in new if path != "monitoring.auth"]
+    found = rendered(helm, *restricted, "monitoring.auth=true", "monitoring.serviceMonitor=true")
+    (endpoint,) = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]["spec"]["endpoints"]
+    assert endpoint["tlsConfig"]["ca"]["secret"]["key"] == "tls.crt"
 
 
 def test_for_one_namespace_the_operator_has_permissions_there_and_nowhere_else(helm: Path) -> None:
