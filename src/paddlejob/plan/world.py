@@ -10,6 +10,7 @@ from paddlejob.api.types import Role
 from paddlejob.plan.workload import Queueing
 
 UNSCHEDULABLE = "Unschedulable"
+GATED = "SchedulingGated"
 """The reason of a pod that fits on no node."""
 NODE_LOST = "NodeLost"
 """The reason of a pod that Kubernetes gave up because its node does not respond."""
