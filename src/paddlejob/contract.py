@@ -130,6 +130,8 @@ LABEL_KEY = (
 )
 """The key of a label: a name, and a domain and a slash before it if it has a prefix."""
 LABEL_KEY_LIMIT = 253 + 1 + 63
+LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
+LABEL_VALUE_LIMIT = 63
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 """The quantities of Kubernetes: 2, "500m", "1.5Gi", "1e3"."""
 

@@ -22,6 +22,11 @@ from tools.monitoring.dashboard import dashboard
 ROOT = Path(__file__).parent.parent.parent
 CHART = ROOT / "deploy/chart"
 PRODUCTION, EVERYTHING = CHART / "values-production.yaml", Path(__file__).with_name("every-value.yaml")
+VALUES_OF_0_1 = {
+    "namespace", "createNamespace", "image.repository", "image.tag", "image.pullPolicy", "imagePullSecrets", "replicas",
+    "watch", "resources", "nodeSelector", "tolerations", "affinity", "monitoring.service", "monitoring.serviceMonitor",
+    "monitoring.interval", "monitoring.labels",
+}  # fmt: skip
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 
@@ -109,6 +114,22 @@ def test_with_default_values_the_chart_is_deploy_v1(helm: Path) -> None:
     assert rendered(helm) == files_of_v1()
 
 
+def test_an_upgrade_that_reuses_the_values_of_the_first_chart_is_an_installation_with_default_values(
+    helm: Path,
+) -> None:
+    """`helm upgrade --reuse-values` takes the defaults of the former chart, which lack the values that are new."""
+    every = {
+        one.path for one in described((CHART / "values.yaml").read_text(), (CHART / "values.schema.json").read_text())
+    }
+    new = sorted(path for path in every if path not in VALUES_OF_0_1)
+    assert "readLogs" in new and "monitoring.auth" in new
+    assert rendered(helm, *(f"{path}=null" for path in new)) == files_of_v1()
+    restricted = [f"{path}=null" for path in new if path != "monitoring.auth"]
+    found = rendered(helm, *restricted, "monitoring.auth=true", "monitoring.serviceMonitor=true")
+    (endpoint,) = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]["spec"]["endpoints"]
+    assert endpoint["tlsConfig"]["ca"]["secret"]["key"] == "tls.crt"
+
+
 def test_for_one_namespace_the_operator_has_permissions_there_and_nowhere_else(helm: Path) -> None:
     found = rendered(helm, "watch=training", "namespace=tools")
     wanted = by_name(manifests(namespace="tools", watch="training"))
@@ -124,6 +145,24 @@ def test_image_replicas_and_resources_are_values(helm: Path) -> None:
     container = spec["template"]["spec"]["containers"][0]
     assert (spec["replicas"], container["image"]) == (3, "example/operator:2")
     assert container["resources"]["limits"] == {"memory": "1Gi"}
+
+
+@pytest.mark.parametrize("tag", ["0.10", "20261116", "1234e5"])
+def test_a_tag_that_yaml_reads_as_a_number_is_an_error_instead_of_another_tag(
+    helm: Path, tag: str, tmp_path: Path
+) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text(f"image: {{tag: {tag}}}")
+    command = [helm, "template", "x", CHART, "--kube-version", "1.36.0", "-f", values]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "image.tag: is a number; write it in quotes" in done.stderr
+    values.write_text(f'image: {{tag: "{tag}"}}')
+    found = rendered(helm, more=("-f", values, "--skip-tests"))
+    (container,) = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert container["image"].endswith(f":{tag}")
 
 
 def test_monitoring_adds_a_service_that_selects_the_operators_metrics(helm: Path) -> None:
@@ -149,6 +188,12 @@ def test_alerts_and_a_dashboard_are_values(helm: Path) -> None:
     assert json.loads(config["data"]["paddlejob.json"]) == json.loads(dashboard())
 
 
+def test_the_dashboard_needs_no_labels_of_its_own(helm: Path) -> None:
+    found = rendered(helm, "monitoring.dashboard=true", "monitoring.dashboardLabels=null")
+    labels = found["ConfigMap", "paddle-system", "paddle-controller-manager-dashboard"]["metadata"]["labels"]
+    assert "grafana_dashboard" not in labels
+
+
 def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:
     found = rendered(helm, "priorityClassName=system-cluster-critical", "networkPolicy=true")
     pod = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]
@@ -157,6 +202,14 @@ def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:
     assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     named = {one["name"] for one in pod["spec"]["containers"][0]["ports"]}
     assert {one["port"] for rule in policy["ingress"] for one in rule["ports"]} == named
+
+
+def test_a_priority_class_of_the_system_comes_with_the_quota_that_some_clusters_require(helm: Path) -> None:
+    found = rendered(helm, "priorityClassName=system-node-critical")
+    spec = found["ResourceQuota", "paddle-system", "paddle-controller-manager"]["spec"]
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}
+    assert (spec["hard"], spec["scopeSelector"]["matchExpressions"]) == ({"pods": "100"}, [scope])
+    assert not [key for key in rendered(helm, "priorityClassName=batch") if key[0] == "ResourceQuota"]
 
 
 def test_an_existing_namespace_can_be_used(helm: Path) -> None:

@@ -5,7 +5,9 @@ app.kubernetes.io/name: paddlejob
 control-plane: controller-manager
 {{- end -}}
 
+{{- /* YAML reads 0.10 as 0.1 and 1234e5 as 123400000; `--set` does not. */ -}}
 {{- define "paddlejob.image" -}}
+{{- if kindIs "float64" .Values.image.tag }}{{ fail "image.tag: is a number; write it in quotes, or set it with --set-string" }}{{ end -}}
 {{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
 {{- end -}}
 

@@ -22,6 +22,8 @@ from paddlejob.errors import InvalidJob
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
+LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
+"""By format of an integer. The API server checks it, a validator of JSON Schema does not."""
 GPU_FIELDS = ("gpu", "gpus", "nvidia.com/gpu")
 
 
@@ -89,7 +91,15 @@ def _validator() -> Draft202012Validator:
             | {
                 "name": {"type": "string", "pattern": f"^{contract.DNS_LABEL}$"},
                 "namespace": {"type": "string", "pattern": f"^{contract.DNS_LABEL}$"},
-                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "labels": {
+                    "type": "object",
+                    "propertyNames": {"pattern": f"^{contract.LABEL_KEY}$", "maxLength": contract.LABEL_KEY_LIMIT},
+                    "additionalProperties": {
+                        "type": "string",
+                        "pattern": contract.LABEL_VALUE,
+                        "maxLength": contract.LABEL_VALUE_LIMIT,
+                    },
+                },
                 "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
             },
         },
@@ -108,6 +118,8 @@ def _strict(schema: Any) -> Any:
         result["type"] = ["integer", "string"]
     if schema.get("nullable") is True:
         result["type"] = [schema["type"], "null"]
+    if schema.get("type") == "integer":
+        result.setdefault("maximum", LARGEST[schema.get("format", "int64")])
     if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
         result.setdefault("additionalProperties", False)
     return result
@@ -147,6 +159,13 @@ def _sentence(error: ValidationError) -> str:
             return f"has {len(value)} characters; use at most {kind.limit}"
         case "pattern" if kind.pattern == contract.QUANTITY:
             return f"{show(value)} is not a quantity; write it as 2, 500m or 4Gi"
+        case "pattern" if kind.pattern == contract.LABEL_VALUE:
+            return (
+                f"{show(value)} is not the value of a label; use letters, digits, '-', '_' and '.', and start and end "
+                "with a letter or digit"
+            )
+        case "propertyNames":
+            return f"{show(kind.error.instance)} is not the key of a label; use one as in team or example.com/team"
         case "pattern":
             return f"{show(value)} {NOT_A_LABEL}"
     return str(error.message)

@@ -10,7 +10,7 @@ from paddlejob.kube.resource import Object
 from paddlejob.plan import PodPhase
 from paddlejob.plan.diagnosis import evictions
 from paddlejob.plan.times import parse
-from paddlejob.plan.world import NODE_LOST, UNSCHEDULABLE
+from paddlejob.plan.world import GATED, NODE_LOST, UNSCHEDULABLE
 
 STATUS_UNKNOWN = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container that existed before its node restarted; how it ended is not known."""
@@ -138,9 +138,9 @@ def _waiting(status: Object, waiting: Object, environment: str) -> ContainerStat
 
 def _unscheduled(status: Object) -> ContainerStatus:
     condition = _condition(status, "PodScheduled", "False") or {}
-    if condition.get("reason") != UNSCHEDULABLE:
+    if condition.get("reason") not in (UNSCHEDULABLE, GATED):
         return ContainerStatus(PodPhase.PENDING)
-    return ContainerStatus(PodPhase.PENDING, reason=UNSCHEDULABLE, message=condition.get("message", ""))
+    return ContainerStatus(PodPhase.PENDING, reason=condition["reason"], message=condition.get("message", ""))
 
 
 def training_container_of(pod: Object) -> str:

@@ -24,6 +24,7 @@ def workload(obj: Object) -> Owned[Workload]:
             version=metadata["resourceVersion"],
             queue=spec.get("queueName", ""),
             build=(metadata.get("annotations") or {}).get(contract.ANNOTATION_BUILD, ""),
+            counts={name: one.get("count", 0) for name, one in pod_sets.items()},
             fewest=next((one["minCount"] for one in pod_sets.values() if one.get("minCount") is not None), None),
             priority_class=(spec.get("priorityClassRef") or {}).get("name") or spec.get("priorityClassName", ""),
             active=spec.get("active", True),

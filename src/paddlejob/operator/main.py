@@ -8,8 +8,8 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ from paddlejob import contract
 from paddlejob.engine.backend import Key
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
-from paddlejob.errors import BadInput, KubeError, NotLeader
+from paddlejob.errors import BadInput, KubeError, NotLeader, PaddleJobError
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder
@@ -71,8 +71,20 @@ async def run(access: Access, options: Options) -> None:
         if not working.done():
             log.info("stopping")
             working.cancel()
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError), _logging_errors():
             await working
+
+
+@contextmanager
+def _logging_errors() -> Iterator[None]:
+    """The log of a pod is where an administrator looks for why it restarts."""
+    try:
+        yield
+    except PaddleJobError:
+        raise
+    except Exception:
+        log.critical("unexpected error; the operator ends", exc_info=True)
+        raise
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from paddlejob.plan.snapshot import Snapshot
 
 ROUTINE_REASONS = {
     "Created", "Resumed", "PodsNotReady", "WaitingForPodGroup", "WaitingForOldPods", "Starting", "Running",
-    "WorkerJoining",
+    "WorkerJoining", "SchedulingGated",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from paddlejob.plan import times
 from paddlejob.plan.objects.pod_group import ADMITTED_LATER, group_in_use, is_gang
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.workload import QUOTA_RESERVED
-from paddlejob.plan.world import UNSCHEDULABLE, PodPhase
+from paddlejob.plan.world import GATED, UNSCHEDULABLE, PodPhase
 
 PHASES = (Phase.RUNNING, Phase.RESTARTING, Phase.SUSPENDED, Phase.COMPLETED, Phase.FAILED)
 PODS_CREATED, GANG_ADMITTED = "PodsCreated", "GangAdmitted"
@@ -109,7 +109,8 @@ def _scheduled(s: Snapshot) -> State:
     total, placed = len(s.slots), sum(pod.placed for pod in s.current.values())
     if not s.missing and placed == len(s.current):
         return State(PODS_SCHEDULED, True, "AllScheduled", "all pods have a node")
-    reason = UNSCHEDULABLE if s.unscheduled else "Scheduling"
+    gated = any(pod.reason == GATED for pod in s.current.values())
+    reason = UNSCHEDULABLE if s.unscheduled else GATED if gated else "Scheduling"
     why = f": {s.unscheduled[0].message}" if s.unscheduled and s.unscheduled[0].message else ""
     return State(PODS_SCHEDULED, False, reason, f"{placed} of {total} pods have a node{why}")
 

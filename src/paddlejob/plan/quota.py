@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from paddlejob import contract
-from paddlejob.api.types import PaddleJob, Role
+from paddlejob.api.types import PaddleJob, Phase, Role
 from paddlejob.plan import indexes
-from paddlejob.plan.objects.build_mark import is_built_from
+from paddlejob.plan.objects.build_mark import is_built_from, templates_changed
 from paddlejob.plan.size import fewest_workers, is_resizable
 from paddlejob.plan.workload import Workload
 from paddlejob.plan.world import PodPhase, World
@@ -46,10 +46,22 @@ def describes(workload: Workload, job: PaddleJob) -> bool:
 
     A new priority class, or another number of workers that are enough, is not worth the quota that a job has.
     """
-    if workload.queue != queue_of(job) or not is_built_from(job, workload.build):
+    if workload.queue != queue_of(job) or not (
+        is_built_from(job, workload.build) or _has_only_new_defaults(workload, job)
+    ):
         return False
     same_class = priority_class(job) in ("", workload.priority_class)
     return workload.has_quota or (workload.fewest == fewest_to_admit(job) and same_class)
+
+
+def _has_only_new_defaults(workload: Workload, job: PaddleJob) -> bool:
+    """Whether its spec differs only by defaults of a newer CRD, which are not worth the quota that a job has.
+
+    A suspended job may have been given other templates before its Workload was deleted.
+    """
+    if not job.status.observedGeneration or job.status.phase is Phase.SUSPENDED or templates_changed(job):
+        return False
+    return workload.counts == {role.value: spec.replicas for role, spec in job.spec.roles.items()}
 
 
 def priority_class(job: PaddleJob) -> str:

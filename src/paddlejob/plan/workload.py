@@ -54,6 +54,8 @@ class Workload:
     queue: str = ""
     build: str = ""
     """The mark of the spec that it was made from."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """By role: how many pods it was made for."""
     fewest: int | None = None
     """The fewest workers that the job accepts; None: all of them."""
     priority_class: str = ""

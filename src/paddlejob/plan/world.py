@@ -11,6 +11,8 @@ from paddlejob.plan.workload import Queueing
 
 UNSCHEDULABLE = "Unschedulable"
 """The reason of a pod that fits on no node."""
+GATED = "SchedulingGated"
+"""The reason of a pod whose scheduling gates were not removed yet."""
 NODE_LOST = "NodeLost"
 """The reason of a pod that Kubernetes gave up because its node does not respond."""
 

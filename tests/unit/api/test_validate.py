@@ -30,6 +30,25 @@ def test_a_fault_says_where_what_and_what_to_change(change: dict, message: str):
     assert found[0].startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"backoffLimit": 2**31}, "spec.backoffLimit: 2147483648 is more than 2147483647; use 2147483647 or less"),
+        (
+            {"labels": {"kueue.x-k8s.io/queue-name": "a b"}},
+            'metadata.labels["kueue.x-k8s.io/queue-name"]: "a b" is not the value of a label; use letters, digits, ',
+        ),
+        ({"labels": {"team": "x" * 64}}, "metadata.labels.team: has 64 characters; use at most 63"),
+        ({"labels": {"our team": "x"}}, 'metadata.labels: "our team" is not the key of a label; use one as in '),
+    ],
+)
+def test_what_the_api_server_rejects_by_itself_is_found_too(change: dict, message: str):
+    found = faults(document(**change))
+    assert len(found) == 1
+    assert found[0].startswith(message)
+    assert faults(document(backoffLimit=2**31 - 1, labels={"a.b/Our_Team.1": "x" * 63, "empty": ""})) == []
+
+
 def test_numbers_that_yaml_reads_as_numbers_are_explained():
     made = document()
     container = made["spec"]["worker"]["template"]["spec"]["containers"][0]

@@ -284,14 +284,14 @@ def test_a_condition_that_is_false_does_not_count():
     ("condition", "reason"),
     [
         ({"status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}, "Unschedulable"),
-        ({"status": "False", "reason": "SchedulingGated", "message": "gated"}, ""),
+        ({"status": "False", "reason": "SchedulingGated", "message": "gated"}, "SchedulingGated"),
         ({"status": "True", "reason": "Unschedulable", "message": "earlier"}, ""),
     ],
 )
 def test_a_pod_without_a_node_says_why(condition: dict[str, str], reason: str):
     found = seen(api_pod({"phase": "Pending", "conditions": [{"type": "PodScheduled", **condition}]}))
     assert (found.phase, found.reason) == (PodPhase.PENDING, reason)
-    assert found.message == ("0/3 nodes" if reason else "")
+    assert found.message == (condition["message"] if reason else "")
 
 
 @pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing"])

@@ -34,6 +34,8 @@ OF_0_1 = {
     "paddlejob_queue_depth",
 }
 
+OUTPUT_AGE = 'paddlejob_job_output_age_seconds{job="mnist",namespace="default"}'
+
 
 def exposed(stage: Stage, metrics: Metrics) -> dict[str, float]:
     """Every sample that Prometheus would read, by its name and labels."""
@@ -99,13 +101,33 @@ async def test_metrics_of_each_job_are_exposed_only_if_they_are_wanted(serve: Se
     async with staged(serve, *jobs) as stage:
         assert not [name for name in exposed(stage, Metrics()) if 'job="' in name]
         found = {name: value for name, value in exposed(stage, Metrics(per_job=True)).items() if 'job="' in name}
-    assert 99 <= found.pop('paddlejob_job_output_age_seconds{job="mnist",namespace="default"}') < 1000
+    assert 99 <= found.pop(OUTPUT_AGE) < 1000
     assert found == {
         'paddlejob_job_step{job="mnist",namespace="default"}': 5,
         'paddlejob_job_steps{job="mnist",namespace="default"}': 9,
         'paddlejob_job_restarts{job="mnist",namespace="default"}': 1,
         'paddlejob_job_restarts{job="silent",namespace="default"}': 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("phase", "age"), [("Running", 100), ("Restarting", None), ("Pending", None), ("Starting", None)]
+)
+async def test_a_job_is_silent_only_while_it_runs(serve: Serve, phase: str, age: int | None):
+    last, began = times.format(time.time() - 9000), times.format(time.time() - 100)
+    key, made = training(step=5, lastOutputTime=last)
+    condition = {"type": "Running", "status": str(phase == "Running"), "lastTransitionTime": began}
+    made["status"] |= {"phase": phase, "conditions": [condition]}
+    async with staged(serve, (key, made)) as stage:
+        found = exposed(stage, Metrics(per_job=True)).get(OUTPUT_AGE)
+    assert found is None if age is None else found is not None and age - 1 <= found < 1000
+
+
+async def test_metrics_of_a_job_of_another_controller_are_those_of_another_cluster(serve: Serve):
+    key, made = training(step=5)
+    made["spec"] |= {"managedBy": "kueue.x-k8s.io/multikueue"}
+    async with staged(serve, (key, made)) as stage:
+        assert not [name for name in exposed(stage, Metrics(per_job=True)) if 'job="' in name]
 
 
 async def test_the_caches_tell_their_size_and_age_and_how_often_they_failed(serve: Serve):

@@ -228,6 +228,22 @@ def test_an_error_that_the_client_does_not_know_is_logged_with_its_traceback(cap
     assert caplog.text == "", "a lost lease is logged once, not per job"
 
 
+async def test_an_error_that_ends_the_operator_is_in_its_log_with_the_traceback(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], handlers_of_before: None
+):
+    async def broken(self: Informers) -> None:
+        raise KeyError("items")
+
+    set_up_logs("json")
+    monkeypatch.setattr(Informers, "run", broken)
+    with pytest.raises(ExceptionGroup):
+        async with operating(serve) as operator:
+            await until(operator.task.done)
+    (line,) = [one for one in map(json.loads, capsys.readouterr().err.splitlines()) if "error" in one]
+    assert line["message"] == "unexpected error; the operator ends"
+    assert "KeyError: 'items'" in line["error"]
+
+
 async def test_a_job_is_looked_at_again_when_its_plan_wants_it(serve: Serve):
     """Nothing changes: only the clock makes the deadline pass."""
     path, made = stored_job(workers=1, activeDeadlineSeconds=1)

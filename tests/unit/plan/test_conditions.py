@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from paddlejob.api.types import PaddleJob, Phase, Status
+from paddlejob.contract import LABEL_QUEUE
 from paddlejob.plan import Pod, PodGroup, PodPhase, Rejection, plan
 from tests.support.builders import NOON, all_pods, having, job, pod, running, world
 from tests.support.model import Model
@@ -52,6 +55,19 @@ def test_a_job_whose_pods_fit_nowhere_says_so_where_they_are_scheduled():
     assert states(status)["PodsScheduled"] == ("False", "Unschedulable")
     assert message(status, "PodsScheduled") == "1 of 2 pods have a node: 0/3 nodes are available"
     assert message(status, "StartBarrierOpen").startswith("1 of 2 pods are ready to start")
+
+
+@pytest.mark.parametrize(("queue", "reason"), [("", "SchedulingGated"), ("research", "PodsNotReady")])
+def test_a_job_whose_pods_are_gated_says_so_unless_its_queue_removes_the_gates_in_a_moment(queue: str, reason: str):
+    made = job(status={"attempt": 1, "phase": "Pending", "queue": queue}, labels={LABEL_QUEUE: queue} if queue else {})
+    gated = {"reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates"}
+    status = planned(made, *all_pods(made, PodPhase.PENDING, node="", address="", **gated))
+    assert (status.reason, states(status)["PodsScheduled"]) == (reason, ("False", "SchedulingGated"))
+    if not queue:
+        assert status.message == (
+            "2 of 2 pods wait until their scheduling gates are removed; remove schedulingGates from the template, or "
+            "check the controller that set them (mnist-worker-0)"
+        )
 
 
 def test_only_a_gang_has_a_condition_for_its_admission():

@@ -98,6 +98,17 @@ def test_peers_that_failed_with_it_do_not_make_not_in_apply():
     assert plan(made, world(*pods), NOON).status.phase is Phase.RESTARTING
 
 
+@pytest.mark.parametrize("action", ["Fail", "Ignore"])
+def test_the_message_names_the_pod_whose_exit_status_the_rule_is_about(action: str):
+    made = running(job(failurePolicy={"rules": [exits(action, 42)]}))
+    pods = (
+        pod(made, "worker", 0, PodPhase.FAILED, exit_code=1, message="connection reset by peer"),
+        pod(made, "worker", 1, PodPhase.FAILED, exit_code=42),
+    )
+    status = plan(made, world(*pods), NOON).status
+    assert status.message.startswith("mnist-worker-1 failed with exit status 42; see its log; ")
+
+
 async def test_running_out_of_memory_can_fail_the_job_at_once():
     model = await trains(reasons("Fail", "UsageExceeded", "OutOfMemory"))
     model.end("mnist-worker-1", 137, reason="OOMKilled")
@@ -137,6 +148,36 @@ def test_a_job_that_hangs_can_fail_at_once():
     silent = world(*all_pods(made), environments={1: "uid"}, logs=LogReading(attempt=1, silent_seconds=61))
     status = plan(made, silent, NOON).status
     assert (status.phase, status.reason) == (Phase.FAILED, "FailurePolicy")
+
+
+INIT_FAILED = {"phase": PodPhase.FAILED, "init_failed": True, "exit_code": 42, "message": "bad checksum"}
+
+
+async def after_init_exit(*rules: dict[str, Any]) -> Status:
+    model = Model(job(failurePolicy={"rules": list(rules)}))
+    await model.settle_until_created()
+    model.tick()
+    model.change("mnist-worker-1", node="node-1", **INIT_FAILED)
+    await model.step()
+    return model.status
+
+
+async def test_an_init_container_that_finds_bad_data_fails_the_job_at_once_too():
+    status = await after_init_exit(exits("Fail", 42))
+    assert (status.phase, status.reason, status.replacements) == (Phase.FAILED, "FailurePolicy", "")
+    assert status.headline == (
+        "an init container of mnist-worker-1 failed with exit status 42; see its log; failurePolicy.rules[0] ends the "
+        "job instead of restarting it"
+    )
+    assert status.message.endswith("\nbad checksum")
+
+
+@pytest.mark.parametrize(
+    "rule", [exits("Ignore", 42), exits("Restart", 42), exits("Fail", 7), reasons("Fail", "ProgramFailed")]
+)
+async def test_an_init_container_is_tried_again_alone_unless_a_rule_on_its_status_ends_the_job(rule: dict[str, Any]):
+    status = await after_init_exit(rule)
+    assert (status.reason, status.replacements) == ("InitContainerFailed", "worker-1:1")
 
 
 LIVE = {"ps": 1, "workers": 3, "elastic": 1, "withGloo": 0}

@@ -11,7 +11,7 @@ from paddlejob.api.types import Phase
 from paddlejob.plan import Create, Kind, plan
 from paddlejob.plan.quota import entered_queue, is_held
 from paddlejob.plan.workload import Priority, Queueing
-from tests.support.builders import NOON, all_pods, job, running, world
+from tests.support.builders import NOON, all_pods, job, running, template, world
 from tests.support.kueue_model import KueueModel, queued_job
 from tests.support.model import Model
 
@@ -221,6 +221,34 @@ async def test_a_job_that_was_scaled_is_queued_again():
     model.edit(workers=3)
     await model.settle()
     assert (model.status.phase, len(model.pods), model.used, model.made) == (Phase.RUNNING, 3, 3, 2)
+
+
+async def test_a_running_job_keeps_its_quota_if_a_newer_crd_adds_a_default_and_another_field_is_changed():
+    model = await settled()
+    later = {"template": {"spec": {**template()["spec"], "dnsPolicy": "ClusterFirst"}}}
+    model.job = model.job.model_copy(update={"spec": queued_job(worker_=later).spec})
+    await model.settle()
+    labels = dict(model.job.metadata.labels)
+    model.edit(worker_=later, labels=labels, ttlSecondsAfterFinished=60)
+    await model.settle()
+    assert (model.status.phase, model.status.attempt, model.made) == (Phase.RUNNING, 1, 1)
+    model.edit(worker_=later, labels=labels, workers=3)
+    await model.settle()
+    assert (model.status.attempt, len(model.pods), model.used, model.made) == (2, 3, 3, 2), "scaled: queued again"
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_a_job_that_gets_another_template_while_it_is_suspended_gets_another_workload(seen: bool):
+    model = await settled()
+    labels, other = dict(model.job.metadata.labels), {"template": template(command=["other"])}
+    model.edit(worker_=other, labels=labels, suspend=True)
+    if seen:
+        await model.step()
+        assert model.raw is not None, "its pods are not gone yet"
+    model.edit(worker_=other, labels=labels)
+    await model.settle()
+    assert (model.status.phase, model.made) == (Phase.RUNNING, 2)
+    assert model.raw["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["command"] == ["other"]
 
 
 async def test_a_job_whose_workload_was_deleted_stops_and_is_queued_again():

@@ -62,7 +62,8 @@ class LeaderCollector(Collector):
 
     def _each_job(self) -> Iterable[Family]:
         now = self._clock()
-        active = [job for job in self._informers.jobs if isinstance(job, PaddleJob) and _is_active(job.status)]
+        ours = [job for job in self._informers.jobs if isinstance(job, PaddleJob) and job.spec.is_ours]
+        active = [job for job in ours if _is_active(job.status)]
         for one, value in PER_JOB.items():
             values = [((job.namespace, job.name), value(job.status, now)) for job in active]
             yield _filled(one, [(labels, found) for labels, found in values if found is not None])
@@ -90,8 +91,12 @@ def _goodput(status: Status, now: float) -> float | None:
 
 
 def _output_age(status: Status, now: float) -> float | None:
-    last = status.progress.lastOutputTime if status.progress else ""
-    return max(0.0, now - times.parse(last)) if last else None
+    """A job that waits for its pods prints nothing, and does not hang."""
+    last, running = status.progress.lastOutputTime if status.progress else "", status.condition(Phase.RUNNING)
+    if status.phase is not Phase.RUNNING or not last:
+        return None
+    began = times.parse(running.lastTransitionTime) if running else 0.0
+    return max(0.0, now - max(times.parse(last), began))
 
 
 PER_JOB: dict[Metric, Callable[[Status, float], float | None]] = {

@@ -113,7 +113,7 @@ JOB_RESTARTS = Metric(
 JOB_OUTPUT_AGE = Metric(
     "paddlejob_job_output_age_seconds",
     Kind.GAUGE,
-    "Time since a worker of the job last printed a line, as far as status.progress says.",
+    "Time since a worker of a running job last printed a line, as far as status.progress says.",
     JOB_LABELS,
     per_job=True,
 )

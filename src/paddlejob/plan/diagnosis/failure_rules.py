@@ -19,6 +19,8 @@ class Decision:
 
     number: int
     action: FailureAction
+    pod: Pod | None = None
+    """The first that exited with a status of the rule; None for other rules."""
 
     @property
     def rule(self) -> str:
@@ -31,7 +33,7 @@ def decide(s: Snapshot, cause: Cause, pods: Iterable[Pod] | None = None) -> Deci
     ended = [pod for pod in (s.current.values() if pods is None else pods) if _failed_itself(pod)]
     for number, rule in enumerate(policy.rules if policy else ()):
         if _applies(rule, cause, ended):
-            return Decision(number, rule.action)
+            return Decision(number, rule.action, _telling(rule, ended))
     return None
 
 
@@ -46,6 +48,13 @@ def _applies(rule: FailureRule, cause: Cause, ended: list[Pod]) -> bool:
     if rule.onExitCodes is not None:
         return _exited(rule.onExitCodes, ended)
     return cause.reason in (rule.onReasons or ())
+
+
+def _telling(rule: FailureRule, ended: list[Pod]) -> Pod | None:
+    codes = rule.onExitCodes
+    if codes is None or codes.operator is not ExitCodeOperator.IN:
+        return None
+    return next(pod for pod in ended if codes.role in (None, pod.role) and pod.exit_code in codes.values)
 
 
 def _exited(wanted: ExitCodes, ended: list[Pod]) -> bool:

@@ -10,7 +10,7 @@ from paddlejob.plan.objects.pod_group import ADMITTED_LATER, group_in_use
 from paddlejob.plan.ranks import topology_of
 from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
-from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase
+from paddlejob.plan.world import GATED, UNSCHEDULABLE, Pod, PodPhase
 
 IMAGE_REASONS = (
     "ErrImagePull",
@@ -25,7 +25,7 @@ Reason = tuple[str, str]
 def waiting(s: Snapshot) -> Reason | None:
     """Judged from the pods; None while nothing is wrong with them."""
     pods = [pod for pod in s.current.values() if pod.phase in (PodPhase.PENDING, PodPhase.WAITING)]
-    return _not_admitted(s) or _unschedulable(s) or _image(pods) or _stuck(s, pods)
+    return _not_admitted(s) or _unschedulable(s) or _gated(s, pods) or _image(pods) or _stuck(s, pods)
 
 
 def _not_admitted(s: Snapshot) -> Reason | None:
@@ -71,6 +71,17 @@ def _old_crd(s: Snapshot) -> str:
     return "; it cannot train with fewer workers because the CRD is older than the operator: apply deploy/v1/crd.yaml"
 
 
+def _gated(s: Snapshot, pods: list[Pod]) -> Reason | None:
+    """In a queue, Kueue removes its gates a moment after it admitted the job."""
+    gated = [pod for pod in pods if pod.reason == GATED]
+    if not gated or s.status.queue:
+        return None
+    return GATED, (
+        f"{len(gated)} of {len(s.slots)} pods wait until their scheduling gates are removed; remove schedulingGates "
+        f"from the template, or check the controller that set them ({gated[0].name})"
+    )
+
+
 def _image(pods: list[Pod]) -> Reason | None:
     for pod in pods:
         if pod.reason in IMAGE_REASONS:
@@ -84,7 +95,7 @@ def _stuck(s: Snapshot, pods: list[Pod]) -> Reason | None:
     """Something else that the template refers to is missing. The job's own environment is missing on purpose."""
     own = names.environment(s.job, s.status.attempt)
     for pod in pods:
-        if pod.reason and pod.message and own not in pod.message:
+        if pod.reason not in ("", GATED) and pod.message and own not in pod.message:
             return (
                 pod.reason,
                 f"{pod.name} does not start; create what is missing or correct the template: {pod.message}",

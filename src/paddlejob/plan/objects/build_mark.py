@@ -24,6 +24,15 @@ def template_digest(job: PaddleJob) -> str:
     return hashlib.sha256(json.dumps(templates, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def templates_changed(job: PaddleJob) -> bool:
+    """Whether the user changed templates since the status was written, which takes a suspension: two generations.
+
+    At the next generation a template that reads differently has defaults of a newer CRD.
+    """
+    seen = job.status
+    return job.metadata.generation > seen.observedGeneration + 1 and template_digest(job) != seen.templateDigest
+
+
 def build_mark(job: PaddleJob) -> str:
     """The digest, and the generation of the job that it was computed from."""
     return f"{build_digest(job)}/{job.metadata.generation}"

@@ -14,7 +14,7 @@ from paddlejob.api.types import Role
 from paddlejob.plan import indexes
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.objects.build_mark import is_built_from, template_digest
+from paddlejob.plan.objects.build_mark import is_built_from, templates_changed
 from paddlejob.plan.restarts.rebuild import rebuild
 from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
@@ -49,7 +49,7 @@ def _changed(s: Snapshot) -> bool:
         return False
     if any(_scaled(s, role) for role in s.job.spec.roles):
         return True
-    return generation > seen.observedGeneration + 1 and template_digest(s.job) != seen.templateDigest
+    return templates_changed(s.job)
 
 
 def _scaled(s: Snapshot, role: Role) -> bool:

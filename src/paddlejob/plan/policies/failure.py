@@ -27,6 +27,8 @@ def count_failure(s: Snapshot, cause: Cause) -> Plan:
     decision = failure_rules.decide(s, cause)
     if decision is None:
         return fail(s, cause) if cause.permanent else restart_counted(s, cause)
+    # Peers of the program that the rule is about may have failed as well, and with more output.
+    cause = causes.failure_of(s, decision.pod) if decision.pod else cause
     match decision.action:
         case FailureAction.FAIL:
             return fail(s, failure_rules.fatal(decision, cause))

@@ -10,7 +10,10 @@ from paddlejob.plan.snapshot import Snapshot
 
 
 def fail_oversized(s: Snapshot) -> Plan | None:
-    pods = [] if s.published else [s.current[slot] for slot in s.slots if slot in s.current]
+    # Programs that run have their environment; an older operator may have given them shorter names.
+    if s.published:
+        return None
+    pods = [s.current[slot] for slot in s.slots if slot in s.current]
     hosts = {(pod.role, pod.index): network.host_of(s.job, pod) for pod in pods if pod.address}
     known = hosts if len(hosts) == len(s.slots) else None
     message = environment.too_large(s.job, s.status.attempt, known)
