@@ -69,7 +69,7 @@ async def test_running_jobs_go_on_in_every_network_and_complete(
             before[name] = await stage.pods()
 
     for file in ("crd.yaml", "operator.yaml"):
-        own_control_plane.kubectl("replace", "-f", str(ROOT / "deploy/v1" / file))
+        own_control_plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "deploy/v1" / file))
     with OperatorProcess(account, tmp_path / "new.log") as new:
         new.until_ready()
         for name, stage in stages.items():
