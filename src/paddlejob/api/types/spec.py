@@ -166,7 +166,7 @@ class Spec(Model):
     managedBy: str | None = Field(
         None,
         max_length=63,
-        description="The controller that runs the job, for example kueue.x-k8s.io/multikueue. The operator leaves "
+        description="The controller that runs the job, for example example.com/controller. The operator leaves "
         f"a job alone that names another than {contract.MANAGER}, which is the default. Cannot be changed.",
     )
     suspend: bool = Field(
