@@ -79,8 +79,17 @@ def test_the_price_list_of_each_partition_is_asked_where_it_is_served(
 def test_a_program_reads_the_parts_the_total_and_what_data_costs(configured: Configured) -> None:
     known = Prices(
         {
-            "control plane": 0.1, "node": 0.192, "disk": 0.08, "nat": 0.045, "address": 0.005, "key": 1.0,
-            "files": 0.3, "files read": 0.03, "files written": 0.06, "bucket": 0.023, "nat traffic": 0.0451,
+            "control plane": 0.1,
+            "node": 0.192,
+            "disk": 0.08,
+            "nat": 0.045,
+            "address": 0.005,
+            "key": 1.0,
+            "files": 0.3,
+            "files read": 0.03,
+            "files written": 0.06,
+            "bucket": 0.023,
+            "nat traffic": 0.0451,
         }
     )
     found = facts(configured(workerCount=2), known)
