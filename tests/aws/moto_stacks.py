@@ -82,7 +82,7 @@ def _updates(patch: pytest.MonkeyPatch, plainly: Any) -> None:
 
 
 def _acknowledged(patch: pytest.MonkeyPatch, operation: str, plainly: Any) -> None:
-    """A template with roles is taken only from a caller who says that he knows of them."""
+    """A template with roles is accepted only with the capability that acknowledges them."""
 
     def acknowledged(self: CloudFormationResponse) -> Any:
         known = [one for one in self.cloudformation_backend.list_stacks() if one.name == self._get_param("StackName")]

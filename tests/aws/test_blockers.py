@@ -45,7 +45,7 @@ def found(network: dict[str, str], **options: bool) -> list[str]:
     return blockers(Aws("us-west-2"), "paddle-cluster", network, **options)
 
 
-def test_an_empty_network_is_in_no_ones_way(network: dict[str, str]) -> None:
+def test_an_empty_network_blocks_nothing(network: dict[str, str]) -> None:
     assert found(network) == []
 
 

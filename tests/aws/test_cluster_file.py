@@ -114,7 +114,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, configured: Confi
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.yaml", "taken"]
 
 
-def test_others_may_read_the_file_and_nobody_may_run_it(tmp_path: Path, configured: Configured) -> None:
+def test_others_can_read_the_file_and_it_is_not_executable(tmp_path: Path, configured: Configured) -> None:
     before = os.umask(0o022)
     try:
         Assets(tmp_path).init(configured())

@@ -113,7 +113,7 @@ def test_a_program_reads_the_parts_the_total_and_what_data_costs(configured: Con
     assert first.split("EKS control plane")[1].split() == ["$", "0.1000", "per", "hour", "$", "73.00", "per", "month"]
 
 
-def test_a_program_is_told_why_there_are_no_prices(configured: Configured) -> None:
+def test_a_program_reads_why_there_are_no_prices(configured: Configured) -> None:
     found = facts(configured(), Prices(problem="AWS denied pricing:get_products"))
     assert (found["problem"], found["hourly"], found["natGiB"]) == ("AWS denied pricing:get_products", None, None)
     assert {item["hourly"] for item in found["items"]} == {None}

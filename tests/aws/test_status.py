@@ -1,4 +1,4 @@
-"""`pdj aws status` while a cluster is created, replaced or ill; with scripted responses."""
+"""`pdj aws status` while a cluster is created, replaced or unhealthy; with scripted responses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_nodes_are_sorted_and_only_those_that_run_are_counted(monkeypatch: pytes
     assert lines[-1].split() == ["ip-10-0-0-2", "i-2", "running", "m5.xlarge", "us-west-2a"]
 
 
-def test_what_eks_says_of_ill_nodes_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_eks_reports_of_unhealthy_nodes_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     issue = {"code": "AsgInstanceLaunchFailures", "message": "Could not launch On-Demand Instances."}
     answers = {
         "describe_cluster": {"cluster": {"status": "ACTIVE"}},

@@ -1,4 +1,4 @@
-"""Each status that a stack can be in when a verb is run: what is finished first, what is said, what is refused."""
+"""Each status that a stack can be in when a verb is run: what is finished first, what is reported, what is rejected."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_rollback_that_cannot_be_finished_is_reported_with_its_cause(stack: St
     assert text == "stack paddle-cluster is UPDATE_ROLLBACK_FAILED: Nodes (AWS::X::Nodes): Internal failure"
 
 
-def test_what_failed_while_nobody_watched_is_said_before_up_continues(
+def test_what_failed_since_an_interrupted_up_is_reported_before_the_next_one_continues(
     stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
