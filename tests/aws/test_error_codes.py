@@ -107,6 +107,7 @@ def test_a_request_that_is_never_answered_says_whether_to_sign_in_or_to_check_th
         ("You have requested more vCPU capacity than your current vCPU limit of 0 allows", "Service Quotas"),
         ("Resource handler returned message: AddressLimitExceeded", "Service Quotas"),
         ("Account has exceeded its quota of clusters", "Service Quotas"),
+        ("Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count", "Service Quotas"),
         ("Replacement type updates not supported on stack with disable-rollback.", "restore workerInstanceType"),
         ("paddle-cluster already exists in stack arn:aws:cloudformation:x", "choose another clusterName"),
         ("User: arn:aws:iam::1:user/me is not authorized to perform: eks:CreateCluster", "`pdj aws policy` prints"),
