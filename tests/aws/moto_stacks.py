@@ -1,7 +1,8 @@
 """Test-only: rules of CloudFormation that moto lacks.
 
 It knows no termination protection, no deletion that fails (it loses such a stack), not which updates go with rollback
-disabled, and its change sets know nothing of parameters (moto_changes.py). Rejections have the messages of AWS.
+disabled, not that roles have to be acknowledged, and its change sets know nothing of parameters (moto_changes.py).
+Rejections have the messages of AWS.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def obey(patch: pytest.MonkeyPatch) -> None:
     _deletion(patch, CloudFormationBackend.delete_stack)
     _updates(patch, CloudFormationResponse.update_stack)
     moto_changes.fill(patch, _same)
+    for operation in ("create_stack", "update_stack", "create_change_set"):
+        _acknowledged(patch, operation, getattr(CloudFormationResponse, operation))
     for rule in (update_termination_protection,):
         patch.setattr(CloudFormationResponse, rule.__name__, rule, raising=False)
     patch.setattr(Stack, "stack_resources", property(_what_is_there))
@@ -76,6 +79,19 @@ def _updates(patch: pytest.MonkeyPatch, plainly: Any) -> None:
         return plainly(self)
 
     patch.setattr(CloudFormationResponse, "update_stack", update_stack)
+
+
+def _acknowledged(patch: pytest.MonkeyPatch, operation: str, plainly: Any) -> None:
+    """A template with roles is accepted only with the capability that acknowledges them."""
+
+    def acknowledged(self: CloudFormationResponse) -> Any:
+        known = [one for one in self.cloudformation_backend.list_stacks() if one.name == self._get_param("StackName")]
+        template = self._get_param("TemplateBody") or "".join(one.template for one in known)
+        if "AWS::IAM::Role" in template and "CAPABILITY_IAM" not in self._get_param("Capabilities", []):
+            raise ValidationError(message="Requires capabilities : [CAPABILITY_IAM]")
+        return plainly(self)
+
+    patch.setattr(CloudFormationResponse, operation, acknowledged)
 
 
 def update_termination_protection(self: CloudFormationResponse) -> EmptyResult:

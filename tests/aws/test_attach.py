@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 import yaml
+from moto.eks.models import eks_backends
 from typer.testing import CliRunner
 
 from paddlejob.cli.aws.app import app
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.attach import missing_addons
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client, inventory, outputs, stack_state
+from .moto_eks import made_auto_mode
 
 Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made")
@@ -28,7 +32,8 @@ def test_nodes_can_mount_the_file_system_in_each_zone_and_pods_reach_the_bucket(
     assert f"Cluster theirs has access to file system {files} and bucket {outputs()['BucketName']}." in output
     targets = client("efs").describe_mount_targets(FileSystemId=files)["MountTargets"]
     assert len(targets) == 2, "EFS allows one in each zone"
-    assert {target["SubnetId"] for target in targets} < {*theirs["subnets"]}
+    first, _, other_zone = theirs["subnets"]
+    assert {target["SubnetId"] for target in targets} == {first, other_zone}
     groups = client("efs").describe_mount_target_security_groups(MountTargetId=targets[0]["MountTargetId"])
     (group,) = client("ec2").describe_security_groups(GroupIds=groups["SecurityGroups"])["SecurityGroups"]
     (rule,) = group["IpPermissions"]
@@ -45,6 +50,14 @@ def test_add_ons_that_the_cluster_lacks_are_named_with_the_command(pdj: Pdj, the
     assert "eks-pod-identity-agent is missing" not in output
     theirs["addons"].append("aws-efs-csi-driver")
     assert "is missing" not in pdj("data", "attach", *THEIRS)
+
+
+def test_a_cluster_with_auto_mode_has_the_agent_for_pods_itself(theirs: dict[str, Any]) -> None:
+    theirs["addons"][:] = ["aws-efs-csi-driver"]
+    (missing,) = missing_addons(Aws("us-west-2"), "theirs")
+    assert missing.startswith("Add-on eks-pod-identity-agent is missing, which gives pods access to the bucket: run `")
+    made_auto_mode(eks_backends["123456789012"]["us-west-2"].clusters["theirs"])
+    assert missing_addons(Aws("us-west-2"), "theirs") == []
 
 
 @pytest.mark.usefixtures("theirs")

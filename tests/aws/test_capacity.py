@@ -49,6 +49,12 @@ def test_a_node_has_as_many_efa_interfaces_as_its_type_allows(
     assert efa_interfaces(aws, configured(workerInstanceType=name)) == ""
 
 
+def test_a_type_whose_interfaces_ec2_does_not_count_has_one(configured: Configured, aws: Aws) -> None:
+    with Stubber(aws.client("ec2")) as ec2:
+        ec2.add_response("describe_instance_types", {"InstanceTypes": [{"NetworkInfo": {"EfaSupported": True}}]})
+        assert efa_interfaces(aws, configured(workerInstanceType="hpc6a.48xlarge", efa=True)) == "1"
+
+
 @pytest.mark.usefixtures("made")
 def test_a_type_without_efa_is_rejected(configured: Configured, aws: Aws) -> None:
     with pytest.raises(BadInput, match=r"efa: m5.xlarge has no EFA; remove efa, or use a type such as p5.48xlarge"):

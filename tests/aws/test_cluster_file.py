@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,6 +112,15 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, configured: Confi
         Assets(tmp_path / "taken").init(configured())
     Assets(tmp_path).init(configured())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.yaml", "taken"]
+
+
+def test_others_can_read_the_file_and_it_is_not_executable(tmp_path: Path, configured: Configured) -> None:
+    before = os.umask(0o022)
+    try:
+        Assets(tmp_path).init(configured())
+    finally:
+        os.umask(before)
+    assert Assets(tmp_path).cluster_yaml.stat().st_mode & 0o777 == 0o644
 
 
 NAMED = ("--cluster-name=paddle", "--region=us-west-2", "--availability-zone=us-west-2a")

@@ -72,7 +72,7 @@ def test_every_fault_is_listed_at_once_with_field_value_and_remedy() -> None:
         ("apiAccessCIDRs", [], "is empty; list at least one"),
         ("apiAccessCIDRs", ["10.1.0.0/16"], "cannot connect over the internet"),
         ("apiAccessCIDRs", ["everyone"], "is not an IPv4 network"),
-        ("kubernetesVersion", 1.30, "in quotes"),
+        ("kubernetesVersion", 1.30, "is a number in YAML, where 1.30 equals 1.3; put it in quotes"),
         ("fileSystemId", "efs", "is not an EFS"),
         ("capacityReservationId", "mine", "is not a capacity reservation"),
         ("efa", "yes", "is not a boolean"),

@@ -10,6 +10,8 @@ import pytest
 
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.blockers import blockers
+from paddlejob.cloud.aws.stack.destroy import Preflight
+from paddlejob.cloud.aws.stack.stack import StackState
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client, inventory, outputs, stack_state
@@ -33,6 +35,50 @@ def test_nothing_is_left(pdj: Pdj, made: dict[str, Any]) -> None:
     assert inventory() == before
     assert made == {}
     assert "Nothing to destroy" in pdj("destroy")
+
+
+def test_the_cluster_goes_first_then_the_objects_then_the_data(pdj: Pdj, monkeypatch: pytest.MonkeyPatch) -> None:
+    """EFS keeps a file system with mount targets, CloudFormation a bucket with objects."""
+    pdj("up")
+    client("s3").put_object(Bucket=outputs()["BucketName"], Key="model", Body=b"weights")
+    sent: list[tuple[str, str]] = []
+    plainly = Aws.call
+
+    def recorded(self: Aws, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        if operation.startswith("delete"):
+            sent.append((operation, request.get("StackName", "")))
+        return plainly(self, service, operation, **request)
+
+    monkeypatch.setattr(Aws, "call", recorded)
+    pdj("destroy", "--yes")
+    stacks = ("paddle-cluster", "paddle-cluster-data")
+    assert sent == [("delete_stack", stacks[0]), ("delete_objects", ""), ("delete_stack", stacks[1])]
+
+
+def test_a_deletion_of_data_that_an_earlier_run_started_is_not_asked_about_again(
+    pdj: Pdj, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """moto deletes at once, so that the status is scripted."""
+    deleted: list[bool] = []
+
+    def found(status: str) -> Preflight:
+        return Preflight(
+            None, StackState("id", "paddle-cluster-data", status, {}, {}, {}), [], ["bucket data (1 objects)"]
+        )
+
+    def destroy(stacks: Any, found: Preflight, keep_data: bool, wait: bool) -> bool:
+        deleted.append(wait)
+        return False
+
+    monkeypatch.setattr("paddlejob.cloud.aws.stack.destroy.destroy", destroy)
+    monkeypatch.setattr("paddlejob.cloud.aws.stack.destroy.preflight", lambda _: found("CREATE_COMPLETE"))
+    with pytest.raises(BadInput, match=r"bucket data \(1 objects\) would be lost"):
+        pdj("destroy")
+    assert deleted == []
+    monkeypatch.setattr("paddlejob.cloud.aws.stack.destroy.preflight", lambda _: found("DELETE_IN_PROGRESS"))
+    assert "Cluster paddle-cluster deleted.\nIt is no longer billed.\n" in pdj("destroy")
+    assert "It is billed until it is deleted; `pdj aws status` shows the progress.\n" in pdj("destroy", "--no-wait")
+    assert deleted == [True, False]
 
 
 def test_without_a_terminal_data_is_not_deleted_unless_requested(pdj: Pdj) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from paddlejob.cloud.aws.session import Aws
-from paddlejob.cloud.aws.stack.upgrade import latest_release
+from paddlejob.cloud.aws.stack.upgrade import default_version, latest_release
 from paddlejob.cloud.aws.templates.render import ADDONS
-from paddlejob.errors import BadInput
+from paddlejob.errors import BadInput, NotPossible
 
+from .answers import answer
 from .aws_state import change, client, cluster
 
 pytestmark = pytest.mark.usefixtures("made", "initialised", "versions")
@@ -58,17 +59,19 @@ def test_without_a_version_the_add_ons_and_the_image_are_brought_up_to_date(pdj:
 def test_what_an_upgrade_chose_is_not_taken_back_by_the_next_up(pdj: Pdj, tmp_path: Path) -> None:
     pdj("up")
     pdj("upgrade", "--yes")
-    chosen = parameters()["AddonVersions"]
+    before = parameters()
     change(tmp_path, "workerCount: 1", "workerCount: 2")
     pdj("up")
-    assert (parameters()["AddonVersions"], parameters()["WorkerCount"]) == (chosen, "2")
+    assert parameters() == {**before, "WorkerCount": "2"}
 
 
 def test_a_version_cannot_be_skipped_and_the_next_one_is_named(pdj: Pdj) -> None:
     pdj("up")
     _, after = following()
-    with pytest.raises(BadInput, match=f"one minor version at a time; use {after}"):
-        pdj("upgrade", "--to", f"1.{int(after.split('.')[1]) + 1}")
+    minor = int(after.split(".")[1])
+    for other in (minor + 1, minor - 2):  # nor is there a way back
+        with pytest.raises(BadInput, match=f"one minor version at a time; use {after}"):
+            pdj("upgrade", "--to", f"1.{other}")
     with pytest.raises(BadInput, match="is not a Kubernetes version"):
         pdj("upgrade", "--to", "latest")
 
@@ -89,3 +92,12 @@ def test_the_image_of_each_kind_of_node_has_its_own_parameter(
     monkeypatch.setattr(Aws, "call", parameter)
     latest_release(Aws("us-west-2"), "1.36", image)
     assert asked == [f"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/{path}/recommended/release_version"]
+
+
+def test_an_add_on_that_eks_does_not_recommend_for_a_version_keeps_the_cluster_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = {"addonVersion": "v-0", "compatibilities": [{"defaultVersion": False}, {}]}
+    answer(monkeypatch, "DescribeAddonVersions", lambda _: {"addons": [{"addonVersions": [old]}]})
+    with pytest.raises(NotPossible, match=r"no version of add-on coredns for Kubernetes 1\.36; choose another version"):
+        default_version(Aws("us-west-2"), "coredns", "1.36")

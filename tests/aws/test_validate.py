@@ -16,6 +16,7 @@ from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
 
+from .answers import answer
 from .aws_state import change, client
 
 Pdj = Callable[..., str]
@@ -142,6 +143,35 @@ def test_a_key_that_is_disabled(pdj: Pdj, tmp_path: Path) -> None:
     assert "is valid" in pdj("validate")
     kms.disable_key(KeyId=key["KeyId"])
     assert "kmsKeyArn: the key is Disabled" in problems(pdj)
+
+
+def test_a_key_that_signs_instead_of_encrypting(pdj: Pdj, tmp_path: Path) -> None:
+    key = client("kms").create_key(KeySpec="RSA_2048", KeyUsage="SIGN_VERIFY")["KeyMetadata"]
+    change(tmp_path, "# kmsKeyArn: arn:aws:kms:...", f"kmsKeyArn: {key['Arn']}")
+    assert "kmsKeyArn: the key is Enabled and RSA_2048; EKS needs an enabled symmetric key" in problems(pdj)
+
+
+def test_a_type_that_the_whole_region_does_not_offer(pdj: Pdj, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, "DescribeInstanceTypeOfferings", lambda _: {"InstanceTypeOfferings": []})
+    expected = "workerInstanceType: m5.xlarge is not offered in us-west-2; choose another type or region"
+    assert problems(pdj).endswith(f"cluster.yaml: {expected}")
+
+
+def test_with_auto_mode_no_instance_type_is_asked_for(
+    configured: Callable[..., ClusterConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(monkeypatch, "DescribeInstanceTypeOfferings", lambda _: {"InstanceTypeOfferings": []})
+    assert online_problems(Aws("us-west-2"), configured(autoMode=True)) == []
+    assert len(online_problems(Aws("us-west-2"), configured())) == 1
+
+
+def test_a_region_and_a_type_that_resemble_none_are_both_reported_offline(pdj: Pdj, tmp_path: Path) -> None:
+    change(tmp_path, "region: us-west-2", "region: zz-nowhere-9")
+    change(tmp_path, "[us-west-2a]", "[zz-nowhere-9a]")
+    change(tmp_path, "m5.xlarge", "qqqq99.zzzz")
+    region, kind = problems(pdj, "--offline").splitlines()
+    assert region.endswith("region: EKS is not available in 'zz-nowhere-9'; choose another")
+    assert kind.endswith("known to this version of boto3; choose another")
 
 
 def test_fewer_nodes_than_trainers_where_host_ports_are_used(pdj: Pdj, tmp_path: Path) -> None:

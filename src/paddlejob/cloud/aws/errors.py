@@ -51,7 +51,8 @@ def translate_errors(request: str) -> Iterator[None]:
 def is_quota(text: str) -> bool:
     """Whether an error code, or the reason of a failed resource, is about a quota."""
     lowered = text.lower().replace(" ", "")
-    return any(part in lowered for part in ("limitexceeded", "quota", "maximumnumberof", "vcpulimit"))
+    parts = ("limitexceeded", "quota", "maximumnumberof", "vcpulimit", "maxspotinstancecount")
+    return any(part in lowered for part in parts)
 
 
 def _rejected(request: str, error: Exception) -> PaddleJobError:
