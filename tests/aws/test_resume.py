@@ -38,28 +38,6 @@ def test_after_a_failure_up_continues_and_does_not_report_the_old_failure_again(
     assert not any("no capacity" in line for line in progress)
 
 
-def test_a_stack_that_was_rolled_back_is_deleted_and_created_again(
-    stack: Stack, configured: Configured, progress: list[str]
-) -> None:
-    with Script(stack) as aws:
-        aws.stack_is("ROLLBACK_COMPLETE")
-        aws.takes("update_termination_protection", EnableTerminationProtection=False)
-        aws.stack_is("ROLLBACK_COMPLETE")
-        aws.reports(START, ("paddle-cluster", "ROLLBACK_COMPLETE", ""))
-        aws.takes("delete_stack")
-        aws.stack_is("DELETE_COMPLETE")
-        aws.reports(("paddle-cluster", "DELETE_IN_PROGRESS", "User Initiated"))
-        aws.knows_zones_and_caller()
-        aws.no_stack()
-        aws.takes("create_stack")
-        aws.stack_is("CREATE_IN_PROGRESS")
-        aws.stack_is("CREATE_COMPLETE")
-        aws.reports(START)
-        state, _ = up(stack, configured())
-    assert state.status == "CREATE_COMPLETE"
-    assert "is ROLLBACK_COMPLETE and empty: deleting it first" in progress[0]
-
-
 def test_a_requested_rollback_reports_its_reason(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
         aws.no_stack()

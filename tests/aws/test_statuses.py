@@ -43,7 +43,8 @@ def test_a_stack_that_holds_nothing_is_deleted_and_created_anew(
         aws.stack_is("CREATE_IN_PROGRESS")
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(START)
-        up(stack, configured())
+        state, _ = up(stack, configured())
+    assert state.status == "CREATE_COMPLETE"
     assert progress[0] == f"stack paddle-cluster is {status} and empty: deleting it first"
 
 
