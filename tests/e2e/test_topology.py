@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from testbed.addons.volcano import Volcano
 from testbed.cluster import Cluster
 from tests.support.on_cluster import QUICK, Job, eventually
 
@@ -52,6 +53,7 @@ def create(
     *,
     patience: int = 60,
     scheduler: str = "default-scheduler",
+    policy: Object | None = None,
     **container: Any,
 ) -> Job:
     paddle = {"name": "paddle", "resources": {"limits": {SLOT: 1}}, **container}
@@ -59,7 +61,7 @@ def create(
     spec = {
         "scheduleTimeoutSeconds": patience,
         "cleanPodPolicy": "Never",
-        "schedulingPolicy": {"topology": topology},
+        "schedulingPolicy": {"topology": topology, **(policy or {})},
         "worker": {"replicas": workers, "template": {"spec": pod}},
     }
     document = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": name}}
@@ -103,6 +105,22 @@ def test_workers_are_kept_in_one_zone_although_there_is_more_room_elsewhere(
     job = create(operator, cluster_namespace, "dense", 3, {"required": ZONE}, **SLEEPS)
     job.until(phase="Running", worker_ready="3/3", attempt=1)
     assert len({zones[node] for node in nodes_of(job).values()}) == 1
+    job.kubectl("delete", "pdj", job.name)
+
+
+@pytest.mark.full
+def test_a_gang_of_volcano_holds_no_node_while_no_zone_fits_and_starts_in_one_that_does(
+    operator: Cluster, volcano: Volcano, cluster_namespace: str, zones: dict[str, str]
+):
+    set_room(operator, 1, 0, 1)
+    gang = {"scheduler": "volcano", "policy": {"queue": "default"}}
+    job = create(operator, cluster_namespace, "gang", 2, {"required": ZONE}, **gang, **SLEEPS)
+    status = job.until(phase="Pending", reason="GangNotAdmitted")
+    assert "nodes are unavailable" in status["message"] or "nodes are available" in status["message"]
+    assert nodes_of(job) == {}
+    set_room(operator, 1, 1, 1)
+    status = job.until(phase="Running", worker_ready="2/2", attempt=1)
+    assert [zones[node] for node in nodes_of(job).values()] == ["east", "east"]
     job.kubectl("delete", "pdj", job.name)
 
 
