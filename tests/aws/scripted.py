@@ -21,6 +21,10 @@ _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _DEPLOYED = {"Zone1": "us-west-2a", "Zone2": "us-west-2b", "Zone3": "", "VpcCidr": "10.0.0.0/16", "KmsKeyArn": ""}
 
 
+START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
+"""The first event of a stack."""
+
+
 def up(stack: Stack, config: ClusterConfig, rollback: bool = False) -> tuple[StackState, bool]:
     """`up` of the cluster's stack alone, with data that is there."""
     state = make_updatable(stack)
@@ -92,6 +96,15 @@ class Script:
             }
             self._events.append(event)
         self._stubber.add_response("describe_stack_events", {"StackEvents": self._events[::-1]})
+
+    def finishes_rollback(self, status: str, *events: tuple[str, str, str]) -> None:
+        """A rollback that failed is continued, and the stack is then in this status."""
+        self.stack_is("UPDATE_ROLLBACK_FAILED")
+        self.stack_is("UPDATE_ROLLBACK_FAILED")
+        self.reports(START)
+        self.takes("continue_update_rollback")
+        self.stack_is(status)
+        self.reports(*events)
 
     def holds(self, *names: str, gone: tuple[str, ...] = ()) -> None:
         """The resources of the stack, by their names in the template."""

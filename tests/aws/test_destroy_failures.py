@@ -7,9 +7,8 @@ import pytest
 from paddlejob.cloud.aws.stack import destroy as removal
 from paddlejob.cloud.aws.stack.stack import Stack, Stacks, StackState
 
-from .scripted import Script, message
+from .scripted import START, Script, message
 
-START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
 DELETING = ("paddle-cluster", "DELETE_IN_PROGRESS", "User Initiated")
 
 

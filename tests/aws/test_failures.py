@@ -19,10 +19,9 @@ from paddlejob.cloud.aws.errors import translate_errors
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
 
-from .scripted import Script, message, up
+from .scripted import START, Script, message, up
 
 Configured = Callable[..., ClusterConfig]
-START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
 
 
 def test_no_credentials(stack: Stack, configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,8 @@ from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
 
-from .scripted import Script, message, up
+from .scripted import START, Script, message, up
 
-START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
 NODES = {"Action": "Modify", "LogicalResourceId": "Nodes", "ResourceType": "AWS::EKS::Nodegroup"}
 Configured = Callable[..., ClusterConfig]
 
@@ -126,12 +125,7 @@ def test_a_session_that_expires_while_up_waits_says_how_to_resume_and_the_next_u
 
 def test_an_update_whose_rollback_failed_is_finished_first(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.stack_is("UPDATE_ROLLBACK_FAILED")
-        aws.stack_is("UPDATE_ROLLBACK_FAILED")
-        aws.reports(START)
-        aws.takes("continue_update_rollback")
-        aws.stack_is("UPDATE_ROLLBACK_COMPLETE")
-        aws.reports(("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
+        aws.finishes_rollback("UPDATE_ROLLBACK_COMPLETE", ("paddle-cluster", "UPDATE_ROLLBACK_COMPLETE", ""))
         aws.knows_the_caller()
         aws.finds_no_changes()
         _, changed = up(stack, configured())

@@ -14,10 +14,9 @@ from paddlejob.cloud.aws.stack.up import scale
 from paddlejob.cloud.aws.stack.up import up as up_both
 from paddlejob.errors import BadInput
 
-from .scripted import Script, message, up
+from .scripted import START, Script, message, up
 
 Configured = Callable[..., ClusterConfig]
-START = ("paddle-cluster", "CREATE_IN_PROGRESS", "User Initiated")
 DELETING = ("paddle-cluster", "DELETE_IN_PROGRESS", "User Initiated")
 
 
@@ -57,12 +56,7 @@ def test_where_what_is_left_cannot_be_deleted_the_reason_is_reported(stack: Stac
 
 def test_a_rollback_that_cannot_be_finished_is_reported_with_its_cause(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.stack_is("UPDATE_ROLLBACK_FAILED")
-        aws.stack_is("UPDATE_ROLLBACK_FAILED")
-        aws.reports(START)
-        aws.takes("continue_update_rollback")
-        aws.stack_is("UPDATE_ROLLBACK_FAILED")
-        aws.reports(("Nodes", "UPDATE_FAILED", "Internal failure"))
+        aws.finishes_rollback("UPDATE_ROLLBACK_FAILED", ("Nodes", "UPDATE_FAILED", "Internal failure"))
         text = message(lambda: up(stack, configured()))
     assert text == "stack paddle-cluster is UPDATE_ROLLBACK_FAILED: Nodes (AWS::X::Nodes): Internal failure"
 

@@ -32,6 +32,7 @@ LONGEST_DELAY = 30.0
 LONGEST_SPACING = 30.0
 """One slow write must not silence a job for longer."""
 LONGEST_START_SPACING = 120.0
+"""However many jobs start: after 2000 of them did, each had reported four times with 30 s, and twice with this."""
 REQUESTS_IN_FLIGHT = 24
 """Of all jobs together. The client has 40 connections, and watches, logs and status reports need some of them."""
 LEAST_CREATES = 10

@@ -63,6 +63,12 @@ class Box:
         assert isinstance(pid, int)
         return pid
 
+    async def grown(self, count: int, name: str = "a") -> tuple[int, list[int]]:
+        """The first process, and those that it started, once there are as many."""
+        pid = await self.started(name)
+        await until(lambda: len(descendants(pid)) >= count)
+        return pid, descendants(pid)
+
     async def prints(self, text: str, name: str = "a") -> None:
         await until(lambda: self.log(name).exists() and text in self.log(name).read_text())
 
@@ -194,9 +200,7 @@ async def test_only_the_program_itself_is_asked_to_end(box: Box):
 async def test_a_program_that_is_killed_takes_everything_that_it_started_along(box: Box):
     box.start("trap '' TERM; setsid sleep 300 & sleep 300 & echo up; wait")
     await box.prints("up")
-    pid = await box.started()
-    await until(lambda: len(descendants(pid)) >= 3)
-    below = descendants(pid)
+    pid, below = await box.grown(3)
     box.processes.terminate("a")
     await asyncio.sleep(0.1)
     assert is_alive(pid)
@@ -208,9 +212,7 @@ async def test_a_program_that_is_killed_takes_everything_that_it_started_along(b
 async def test_what_a_program_leaves_running_ends_with_it(box: Box):
     box.start("setsid sleep 300 & bash -c 'sleep 300 & sleep 0.2' & echo up; sleep 0.5")
     await box.prints("up")
-    pid = await box.started()
-    await until(lambda: len(descendants(pid)) >= 3)
-    below = descendants(pid)
+    _, below = await box.grown(3)
     await box.gone()
     await until(lambda: not any(is_alive(one) for one in below))
     assert box.value("a", "ended") == 0

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from paddlejob.local.sandbox import kernel
-from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.sandbox.supervisor import SWITCH
 from tests.support.processes import is_alive
 from tests.support.tiny_jobs import until
@@ -89,9 +88,7 @@ async def test_a_container_that_is_not_there_is_neither_terminated_nor_killed(bo
 async def test_what_a_killed_first_process_leaves_running_ends_with_its_container(box: Box):
     box.start("setsid sleep 300 & echo up; sleep 300")
     await box.prints("up")
-    pid = await box.started()
-    await until(lambda: len(descendants(pid)) >= 2)
-    below = descendants(pid)
+    pid, below = await box.grown(2)
     os.kill(pid, signal.SIGKILL)
     await box.gone()
     await until(lambda: not any(map(is_alive, below)))
