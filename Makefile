@@ -16,7 +16,7 @@ help: ## list the targets
 
 setup: $(READY) ## install `pdj`, PaddlePaddle and the development tools into .venv
 
-$(READY): pyproject.toml requirements.lock
+$(READY): pyproject.toml requirements.lock src/paddlejob/__init__.py
 	@echo "== Setting up $(VENV): paddlejob, PaddlePaddle and development tools (downloads 600 MB the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'

@@ -11,6 +11,7 @@ import sys
 FAULTS = ("--kind", "kill", "--kind", "delete")
 BENCHMARKS = (
     ("operator",),
+    ("restarts",),
     ("local",),
     ("data",),
     ("parser",),

@@ -14,7 +14,7 @@ from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from paddlejob.operator.informers import Informers
-from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.plan.manifests.pod import pod_manifest
 from tests.support.builders import document
 
 Object = dict[str, Any]

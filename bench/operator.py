@@ -23,7 +23,7 @@ from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PODS
 from paddlejob.objects.resources import PADDLEJOBS
-from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.plan.manifests.pod import pod_manifest
 from testbed.controlplane import ControlPlane
 from tests.support.operator_fixtures import install
 

@@ -53,10 +53,11 @@ async def clear(plane: ControlPlane, client: Client, namespace: str) -> None:
 
 
 @contextmanager
-def running_operator(plane: ControlPlane) -> Iterator[Any]:
+def running_operator(plane: ControlPlane, source: Path | None = None) -> Iterator[Any]:
+    """Of another version if `source` holds its packages."""
     with (
         tempfile.TemporaryDirectory() as scratch,
-        OperatorProcess(plane.kubeconfig_for(*ACCOUNT), Path(scratch) / "log") as operator,
+        OperatorProcess(plane.kubeconfig_for(*ACCOUNT), Path(scratch) / "log", source=source) as operator,
     ):
         operator.until_ready()
         before = cpu_seconds(operator.pid)

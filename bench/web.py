@@ -22,7 +22,10 @@ from urllib.parse import quote, urlsplit
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.stage import cpu_seconds
-from paddlejob.local.state.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, JobStore
+from paddlejob.logs.record import NAME, Recorder
+from paddlejob.logs.series import LoggedSample
+from paddlejob.progress import Sample
 from tests.support.pdj import Pdj
 from tests.support.web import CHROMIUM, PATIENCE, Server, serving
 from tests.support.web_jobs import steps, stored
@@ -74,7 +77,7 @@ def main(jobs: int) -> int:
     return 1 if report.failed else 0
 
 
-def _fill(store: Store, jobs: int) -> list[JobFolder]:
+def _fill(store: JobStore, jobs: int) -> list[JobFolder]:
     """Most have ended, as on a machine that was used for weeks; the first is being run, by a lock of this process."""
     folders = []
     for number in range(jobs):
@@ -91,14 +94,20 @@ def _fill(store: Store, jobs: int) -> list[JobFolder]:
             "progress": progress,
         }  # fmt: skip
         folders.append(stored(store, f"job-{number:03}", logs={"1/worker-0": steps(200)}, **status))
+        if number:
+            Recorder(folders[-1].path, f"job-{number:03}", None)
     active = folders[0]
     assert active.runner_lock().acquire()
     _advance(active, 1)
     line = "2027-01-15 08:00:00 INFO epoch 3 step {:09} loss=0.123456 lr=0.001 samples/s=812.4 memory=1234 MiB\n"
     count = LOG_BYTES // len(line.format(0))
+    (active.path / NAME).touch()
+    recorder = Recorder(active.path, "job-000", None)
     with active.log(1, "job-000-worker-0").open("w") as file:
         for first in range(0, count, 10_000):
-            file.write("".join(line.format(step) for step in range(first, min(first + 10_000, count))))
+            written = range(first, min(first + 10_000, count))
+            file.write("".join(line.format(step) for step in written))
+            recorder.append(LoggedSample(1, 0.0, Sample(step=step, metrics={"loss": 0.123456})) for step in written)
     return folders
 
 
@@ -118,11 +127,11 @@ def _floor() -> float:
 
 
 def _measure_server(server: Server, report: Report, started: float) -> None:
-    cookie = server.cookie()
-    took = _request(server, cookie)
+    session = server.session
+    took = _request(server, session)
     report.add("start until the first job list", time.monotonic() - started, None, "s")
     report.add("the first job list of all", took * 1000, None, "ms")
-    times = [_request(server, cookie) for _ in range(20)]
+    times = [_request(server, session) for _ in range(20)]
     report.add(
         "first byte of the job list", statistics.median(times) * 1000, 100, "ms", f"worst {max(times) * 1000:.0f} ms"
     )
@@ -132,14 +141,14 @@ def _measure_server(server: Server, report: Report, started: float) -> None:
         ("nothing", "traceback"),
         ("a pattern", r"loss=[1-9]\d*\."),
     ):
-        times = [_request(server, cookie, base + quote(pattern)) for _ in range(3)]
+        times = [_request(server, session, base + quote(pattern)) for _ in range(3)]
         report.add(f"search in 100 MB for {what}", statistics.median(times), 1.0, "s", f"worst {max(times):.2f} s")
 
 
-def _request(server: Server, cookie: str, path: str = "/api/jobs") -> float:
+def _request(server: Server, session: str, path: str = "/api/jobs") -> float:
     """Seconds until the whole answer is there."""
     began = time.monotonic()
-    status, _, _ = server.request("GET", path, Cookie=cookie, Accept_Encoding="gzip")
+    status, _, _ = server.request("GET", path, Authorization=session, Accept_Encoding="gzip")
     assert status == 200, status
     return time.monotonic() - began
 
@@ -187,8 +196,9 @@ def _open(browser: Browser, server: Server, path: str = "") -> tuple[Page, Calla
     session.send("Network.enable")
     session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
     page.on("request", lambda request: hosts.append(urlsplit(request.url).netloc))
-    page.goto(server.url)
+    page.goto(server.link())
     if path:
+        page.locator("tr[data-job]").first.wait_for()
         page.goto(f"http://127.0.0.1:{server.port}/{path}")
         page.reload()
     own = f"127.0.0.1:{server.port}"

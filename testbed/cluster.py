@@ -95,10 +95,10 @@ class Cluster(Access):
         for node in self.nodes:
             node.start()
         self.kubectl("create", "-f", "-", input=json.dumps(_as_list(dns.manifests(SWITCH_ADDRESS))))
-        image_server, names, _ = self.services
+        image_server, _, _ = self.services
         image_server.wait_until(self.registry.answers)
         push_base_images(self.registry)
-        names.wait_until(lambda: "CoreDNS-" in names.log.read_text())
+        self.names.wait_ready()
         self.wait_ready()
 
     def stop(self) -> None:
@@ -124,6 +124,17 @@ class Cluster(Access):
                 missing = ", ".join(sorted(wanted - ready))
                 raise NotPossible(f"{missing} not Ready after {patience:.0f} s; see the logs in {self.directory}")
             time.sleep(0.2)
+
+    def step_clock(self, node: Node, offset: int) -> None:
+        """Set the clock of a node, which is so many seconds ahead then.
+
+        The node controller takes a node for lost until its lease is newer than before, so one that has just started
+        follows a step back.
+        """
+        back = offset < node.clock.offset
+        node.clock.set(offset)
+        if back:
+            self.plane.restart_controllers()
 
     def ready_nodes(self) -> set[str]:
         """Return the names of the nodes that are Ready."""
@@ -154,13 +165,13 @@ class Cluster(Access):
     def _services(self) -> list[Process]:
         """Return what runs beside the control plane: the registry, CoreDNS, and kube-proxy for Service addresses."""
         here, enter = self.directory, self.switch.enter
-        names = dns.server(self._binaries["coredns"], enter, SWITCH_ADDRESS, self._admin_inside(), here)
+        self.names = dns.Names(self._binaries["coredns"], enter, SWITCH_ADDRESS, self._admin_inside(), here)
         proxy_config = self.plane.kubeconfig_inside("system:kube-proxy")
         # kube-proxy waits for a Node of its own name. The switch has none, so use any.
         arguments = [f"--kubeconfig={proxy_config}", "--hostname-override=node-1", *PROXY_FLAGS]
         return [
             registry.server(enter, REGISTRY, here),
-            names,
+            self.names,
             Process([*enter, self._binaries["kube-proxy"], *arguments], here / "kube-proxy.log", name="kube-proxy"),
         ]
 

@@ -10,12 +10,13 @@ from paddlejob import __version__
 from paddlejob.api.crd import crd
 from paddlejob.client.describe.formats import to_yaml
 from paddlejob.launch.single_file import single_file
-from paddlejob.operator.manifests import CLUSTER_RULES, LEASE_RULES, ROLE_LABELS, RULES, manifests
+from paddlejob.operator.manifests import AGENT_RULES, CLUSTER_RULES, LEASE_RULES, ROLE_LABELS, RULES, manifests
 from paddlejob.operator.user_roles import user_roles
 from tools import pod_template_schema
 from tools.chart_readme import chart_readme
 from tools.cli_reference import chinese_cli_reference, cli_reference
 from tools.docs.pictures import pictures
+from tools.kustomize import name_references
 from tools.monitoring.alerts import prometheus_rule, rules
 from tools.monitoring.dashboard import dashboard
 from tools.monitoring.reference import chinese_metrics_reference, metrics_reference
@@ -30,8 +31,12 @@ VERSIONED = (
     "Dockerfile",
     "README.md",
     "README.zh-CN.md",
+    "docs/coming-from.md",
+    "docs/coming-from.zh.md",
     "docs/howto/install.md",
     "docs/howto/install.zh.md",
+    "docs/howto/mainland.md",
+    "docs/howto/mainland.zh.md",
     "docs/tutorial/first-job.md",
     "docs/tutorial/first-job.zh.md",
 )
@@ -46,10 +51,12 @@ def generated() -> dict[str, str]:
         "deploy/chart/files/rules.yaml": to_yaml(RULES),
         "deploy/chart/files/cluster-rules.yaml": to_yaml(CLUSTER_RULES),
         "deploy/chart/files/lease-rules.yaml": to_yaml(LEASE_RULES),
+        "deploy/chart/files/agent-rules.yaml": to_yaml(AGENT_RULES),
         "deploy/chart/files/user-roles.yaml": to_yaml(*user_roles(ROLE_LABELS)),
         "deploy/chart/files/alerts.yaml": NOTE + to_yaml(rules()),
         "deploy/chart/files/dashboard.json": dashboard(),
         "deploy/chart/README.md": chart_readme(_current("deploy/chart/values.yaml"), _current(CHART_SCHEMA)),
+        "deploy/kustomize/name-references.yaml": NOTE + to_yaml(name_references()),
         "deploy/monitoring/alerts.yaml": NOTE + to_yaml(rules()),
         "deploy/monitoring/prometheus-rule.yaml": NOTE + to_yaml(prometheus_rule()),
         "deploy/monitoring/dashboard.json": dashboard(),

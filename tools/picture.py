@@ -14,8 +14,9 @@ from pathlib import Path
 from rich.console import Console
 
 from paddlejob.cli.run.live import render
-from paddlejob.client.targets.local import LocalTarget
-from paddlejob.client.watch.machine import MachineObserver
+from paddlejob.cli.run.observation import observer
+from paddlejob.targets.local.local_target import LocalTarget
+from paddlejob.targets.sync import SyncTarget
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs/images/live.svg"
@@ -35,12 +36,11 @@ def main() -> None:
             _wait_for(MOMENT)
             console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
             console.print("[bold]$ pdj run wide_and_deep.yaml[/bold]\n")
-            target = LocalTarget()
-            observer = MachineObserver(target.store)
-            observer.observe(target.job(*JOB), 0)
+            observe, target = observer(LocalTarget()), SyncTarget(LocalTarget())
+            observe(target.job(*JOB), 0)
             time.sleep(1)
             view = target.job(*JOB)
-            console.print(render(view, observer.observe(view, HEIGHT), HEIGHT))
+            console.print(render(view, observe(view, HEIGHT), HEIGHT))
             TARGET.parent.mkdir(parents=True, exist_ok=True)
             TARGET.write_text(without_fonts(console.export_svg(title="pdj run", unique_id="live")))
         finally:
@@ -56,7 +56,7 @@ def without_fonts(svg: str) -> str:
 def _wait_for(text: str) -> None:
     deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
-        logs = [Path(pod.log) for pod in LocalTarget().job(*JOB).pods if pod.role == "worker"]
+        logs = [Path(pod.log) for pod in SyncTarget(LocalTarget()).job(*JOB).pods if pod.role == "worker"]
         if any(text in log.read_text(errors="replace") for log in logs if log.exists()):
             return
         time.sleep(0.2)

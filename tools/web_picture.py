@@ -15,7 +15,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from paddlejob.api.types import Status
-from paddlejob.client.targets.local import LocalTarget
+from paddlejob.targets.local.local_target import LocalTarget
+from paddlejob.targets.sync import SyncTarget
 from tests.support.web import CHROMIUM
 
 ROOT = Path(__file__).parent.parent
@@ -41,10 +42,10 @@ def main() -> None:
         _pdj("run", "--detach", "--env", "STEPS=2000", str(checkpoint))
         try:
             _wait_for_second_attempt("checkpoint")
-            with _server() as url, sync_playwright() as playwright:
+            with _server(), sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
                 for name, locale in LANGUAGES.items():
-                    _take(browser, url, name, locale)
+                    _take(browser, _new_url(), name, locale)
                 browser.close()
         finally:
             _pdj("delete", "checkpoint")
@@ -58,7 +59,7 @@ def _pdj(*arguments: str, fails: bool = False) -> None:
 
 def _wait_for_second_attempt(name: str) -> None:
     deadline = time.monotonic() + TIMEOUT
-    while not _is_far_enough(status := LocalTarget().job("default", name).job.status):
+    while not _is_far_enough(status := SyncTarget(LocalTarget()).job("default", name).job.status):
         if status.finished or time.monotonic() > deadline:
             raise SystemExit(f"job {name} is not in its second attempt: {status.phase} {status.message}")
         time.sleep(0.2)
@@ -70,16 +71,21 @@ def _is_far_enough(status: Status) -> bool:
 
 
 @contextmanager
-def _server() -> Iterator[str]:
+def _server() -> Iterator[None]:
     process = subprocess.Popen(
         [*PDJ, "web", "--no-browser", "--port", "0", "--read-only"], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
     try:
-        yield process.stdout.readline().split()[1]
+        process.stdout.readline()
+        yield
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
+
+
+def _new_url() -> str:
+    return subprocess.run([*PDJ, "web", "--url"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def _take(browser: Browser, url: str, name: str, locale: str) -> None:

@@ -11,10 +11,10 @@ from typing import Any, Self
 
 from bench.recovery.timeline import Sight
 from paddlejob.local.engine import LocalEngine
-from paddlejob.local.kubelet import Kubelet
+from paddlejob.local.job import LocalJob
 from paddlejob.local.options import RunOptions
 from paddlejob.local.pod import LocalPod
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
 
 KINDS = ("kill", "delete", "freeze")
 LOOK_EVERY = 0.02
@@ -27,7 +27,7 @@ class Embedded:
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
         self.sights: dict[str, list[Sight]] = {}
-        self._engine = LocalEngine(Store(scratch / "state"))
+        self._engine = LocalEngine(JobStore(scratch / "state"))
         self._attempts: dict[str, tuple[int, int, int]] = {}
         """When each job's status was written, its attempt, and the attempt that was published."""
         self._watching: asyncio.Task[None] | None = None
@@ -57,9 +57,9 @@ class Embedded:
         self.sights[document["metadata"]["name"]] = []
 
     async def inject(self, kind: str, name: str, index: int) -> None:
-        pod = self._kubelet(name).objects.pods[f"{name}-worker-{index}"]
+        pod = self._job(name).pods[f"{name}-worker-{index}"]
         if kind == "delete":
-            self._kubelet(name).delete(pod.seen.name, pod.seen.uid, grace=0)
+            self._engine.kubelet.delete(self._job(name), pod.seen.name, pod.seen.uid, grace=0)
             return
         for pid in _processes(pod):
             os.kill(pid, signal.SIGKILL if kind == "kill" else signal.SIGSTOP)
@@ -74,8 +74,8 @@ class Embedded:
     def attempt(self, name: str) -> int:
         return self.sights[name][-1].attempt
 
-    def _kubelet(self, name: str) -> Kubelet:
-        return self._engine.backend.kubelets["default", name]
+    def _job(self, name: str) -> LocalJob:
+        return self._engine.jobs["default", name]
 
     async def _watch(self) -> None:
         while True:
@@ -87,8 +87,8 @@ class Embedded:
 
     def _look(self, name: str) -> Sight | None:
         """Only the attempt is read from a file, and only if that has changed: the programs need the processors."""
-        kubelet = self._kubelet(name)
-        file = kubelet.objects.folder.path / "status.json"
+        job = self._job(name)
+        file = job.folder.path / "status.json"
         if not file.exists():
             return None
         changed = file.stat().st_mtime_ns
@@ -97,7 +97,7 @@ class Embedded:
             if status is None:
                 return None
             self._attempts[name] = (changed, status.attempt, status.publishedAttempt)
-        pods = [one.seen for one in kubelet.objects.pods.values()]
+        pods = [one.seen for one in job.pods.values()]
         shown = frozenset((pod.uid, pod.attempt, not pod.ended and not pod.deleting) for pod in pods)
         _, attempt, published = self._attempts[name]
         return Sight(time.time(), attempt, published, shown)

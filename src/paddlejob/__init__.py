@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from paddlejob.client.handle import Run
     from paddlejob.client.jobs import Job, collective, load, parameter_server
-    from paddlejob.client.start import attach, run, submit
+    from paddlejob.client.python_api import attach, run, submit
     from paddlejob.errors import JobFailed, PaddleJobError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Job", "JobFailed", "PaddleJobError", "Run", "attach", "collective", "load", "parameter_server", "run", "submit",
 ]  # fmt: skip
 MODULES = {
     "paddlejob.client.handle": ("Run",),
     "paddlejob.client.jobs": ("Job", "collective", "load", "parameter_server"),
-    "paddlejob.client.start": ("attach", "run", "submit"),
+    "paddlejob.client.python_api": ("attach", "run", "submit"),
     "paddlejob.errors": ("JobFailed", "PaddleJobError"),
 }
 

@@ -2,6 +2,7 @@
 
 PaddleJobError
 ├── BadInput                the input cannot be used; exit status 2
+│   ├── BadArgument         an option of a command, or an argument of the Python API, cannot be used
 │   ├── BadFile             a file cannot be read as Kubernetes objects
 │   ├── InvalidJob          a job breaks the rules; lists every fault
 │   └── NoSuchJob           a job that a command or a page names does not exist
@@ -29,11 +30,26 @@ api      BadPattern
 engine   Outdated, Rejected
 local    DriverError
 data     Stopped
-operator Unreadable
+operator Denied, Unreadable
 launch   AlreadySucceeded, Forbidden, LaunchError, RendezvousFailed, ResourceExpired, Unavailable
 """
 
 from __future__ import annotations
+
+import re
+
+VERB = re.compile(r"(?:are|can|cannot|contains|does|has|is|must|needs|of|was)\b")
+
+
+def sentence(subject: str, problem: str) -> str:
+    """A subject and what is wrong with it; a problem that starts with a verb continues the sentence."""
+    return f"{subject} {problem}" if VERB.match(problem) else f"{subject}: {problem}"
+
+
+def located(source: str, problem: str, *position: int) -> str:
+    """A problem of a file, with the line and column where they are known."""
+    place = source + "".join(f":{number}" for number in position if number)
+    return sentence(f"{place}: the file" if place != source and VERB.match(problem) else place, problem)
 
 
 class PaddleJobError(Exception):
@@ -46,6 +62,19 @@ class BadInput(PaddleJobError):
     exit_code = 2
 
 
+class BadArgument(BadInput):
+    """Something that a user passed cannot be used. It is named as in Python; `cli` names it by its option."""
+
+    def __init__(self, argument: str, problem: str, value: str = "") -> None:
+        self.argument = argument
+        self.problem = problem
+        self.value = value
+        super().__init__(self.named(argument))
+
+    def named(self, name: str) -> str:
+        return sentence(f"{name} {self.value}".rstrip(), self.problem)
+
+
 class BadFile(BadInput):
     """A file that cannot be read as Kubernetes objects; line and column are 0 where they are unknown."""
 
@@ -53,8 +82,8 @@ class BadFile(BadInput):
         self.source = source
         self.problem = problem
         self.line = line
-        position = "".join(f":{number}" for number in (line, column) if number)
-        super().__init__(f"{source}{position}: {problem}")
+        self.column = column
+        super().__init__(located(source, problem, line, column))
 
 
 class InvalidJob(BadInput):

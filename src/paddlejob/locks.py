@@ -5,9 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from paddlejob.errors import NotPossible
+
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
@@ -22,11 +27,26 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 
 
 @contextmanager
+def _required(path: Path) -> Iterator[None]:
+    """Where locks of files tell who runs a job, nothing can run without them."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        raise NotPossible(
+            f"{path}: the file system has no locks (flock: {error.strerror}); set PADDLEJOB_STATE to a directory on "
+            "another one, such as a local disk"
+        ) from None
+
+
+@contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Wait for the lock of a file, and hold it for a short time."""
     descriptor = _open(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with _required(path):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
@@ -39,7 +59,8 @@ def is_locked(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return not try_lock(descriptor, shared=True)
+        with _required(path):
+            return not try_lock(descriptor, shared=True)
     finally:
         os.close(descriptor)
 
@@ -60,12 +81,17 @@ class ProcessLock:
         """The open descriptor that holds the lock; -1 if it is not held."""
         return self._descriptor
 
-    def acquire(self) -> bool:
-        """Take the lock without waiting, and return whether it was free."""
+    def acquire(self, *, shared: bool = False) -> bool:
+        """Take the lock, and return whether it was free. One that others share, or look at, is waited for."""
         descriptor = _open(self._path)
-        if not try_lock(descriptor):
-            os.close(descriptor)
-            return False
+        with _required(self._path):
+            while not try_lock(descriptor, shared=shared):
+                if not try_lock(descriptor, shared=True):
+                    os.close(descriptor)
+                    return False
+                # Two that wait would keep each other waiting if they kept it.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                time.sleep(0.01)
         self._descriptor = descriptor
         return True
 

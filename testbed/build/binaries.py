@@ -29,7 +29,7 @@ def binaries(*wanted: str, say: Say | None = None) -> dict[str, Path]:
 
 def built(one: Recipe, say: Say) -> Path:
     """Return the path of the binary, building it unless it is cached."""
-    target = cache_directory() / "bin" / _key(one) / one.name
+    target = cache_directory() / "bin" / cache_key(one) / one.name
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def _user_binary(name: str) -> Path | None:
     return path if path and path.exists() else None
 
 
-def _key(one: Recipe) -> str:
+def cache_key(one: Recipe) -> str:
     # The recipe alone, not the Go version: cached binaries stay usable on a machine without Go.
     # One without tags has the key from before there were any.
     content = astuple(one) if one.tags else astuple(one)[:-1]

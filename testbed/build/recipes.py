@@ -19,7 +19,7 @@ KUBERNETES_PARTS = (
     "kubelet",
     "kubectl",
 )
-COREDNS_PLUGINS = ("bind", "errors", "kubernetes", "loadbalance")
+COREDNS_PLUGINS = ("bind", "errors", "cache", "kubernetes", "loadbalance")
 
 
 @dataclass(frozen=True)

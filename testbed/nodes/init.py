@@ -6,6 +6,7 @@ Runs as a script with the standard library only. Its one argument is a JSON file
     binds       directories of the node, by mount point
     files       files of the node, by mount point
     services    command lines by name
+    environment variables of the services, beside those of this process
     socket      the socket of the first service, which the others wait for
 """
 
@@ -26,6 +27,7 @@ def main(file: str) -> None:
     logs = Path(file).parent
     socket.sethostname(node["hostname"])
     mount(node)
+    os.environ.update(node["environment"])
     running: dict[int, str] = {}
     for name, command in node["services"].items():
         running[start(command, logs / f"{name}.log")] = name

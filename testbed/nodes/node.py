@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from testbed.controlplane import ControlPlane
 from testbed.network.namespaces import NetworkNamespace, connect
 from testbed.nodes import cgroups, files, init
+from testbed.nodes.clock import NodeClock, write_zone
 from testbed.process import Process
 
 SWITCH_ADDRESS = "10.89.0.1"
@@ -25,6 +27,8 @@ PROXY_FLAGS = (
     "--conntrack-tcp-timeout-established=0",
     "--conntrack-tcp-timeout-close-wait=0",
 )
+ZONES = (0, -8, 5)
+"""Hours between UTC and the winter time of nodes, in turn; containerd writes local time into logs."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,14 @@ class Node:
         self._port = f"veth{number}"
         self._network: NetworkNamespace | None = None
         self._process: Process | None = None
+        self._zone = ZONES[number % len(ZONES)]
         self._plan = self._write_files()
+        self.clock = NodeClock(self._children)
+
+    @property
+    def kubelet_directory(self) -> Path:
+        """What the node sees as /var/lib/kubelet."""
+        return self._directory / "kubelet"
 
     @property
     def alive(self) -> bool:
@@ -92,6 +103,7 @@ class Node:
 
     def remove(self) -> None:
         """Kill the node and remove its cgroups."""
+        self.clock.close()
         self.kill()
         cgroups.remove(self._cgroup)
 
@@ -108,6 +120,17 @@ class Node:
         inside = ["nsenter", "-t", str(self._init()), "-n", "-p", "-m", "-u", "-i", "--", *command]
         return subprocess.run(inside, capture_output=True, text=True, check=check, stdin=subprocess.DEVNULL)
 
+    def restart(self, service: str) -> None:
+        """Kill a service, which is a child of the node's process 1; that starts it again."""
+        for pid in self.run("pgrep", "-P", "1", "-x", service, check=False).stdout.split():
+            self.run("kill", "-KILL", pid, check=False)
+
+    def end_daylight_saving(self, seconds: float) -> None:
+        """Let daylight saving time end in so many seconds. containerd starts again to learn of it; containers go on."""
+        ends = time.time() + self.clock.offset + seconds
+        write_zone(self._directory / "localtime", self._zone, ends)
+        self.restart("containerd")
+
     def load(self, archive: Path) -> None:
         """Import an image from a file written by `image.archive`, bypassing the registry."""
         self.run("ctr", "-n", "k8s.io", "image", "import", str(archive))
@@ -123,8 +146,13 @@ class Node:
         """Return the pid of the node's process 1, the only child of unshare."""
         if self._process is None:
             raise AssertionError(f"{self.name} is not running")
-        pid = self._process.pid
-        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+        return _children(self._process.pid)[0]
+
+    def _children(self) -> list[int]:
+        """Return the services of the node and the shims of its containers."""
+        process = self._process
+        first = _children(process.pid)[:1] if process is not None else []
+        return _children(first[0]) if first else []
 
     def _connect(self) -> NetworkNamespace:
         network = NetworkNamespace(self._directory / "network.log")
@@ -143,8 +171,9 @@ class Node:
         plan = {
             "hostname": self.name,
             "tmpfs": ["/run", "/var/lib/cni"],
-            "binds": {"/var/log": str(here / "log"), "/var/lib/kubelet": str(here / "kubelet")},
+            "binds": {"/var/log": str(here / "log"), "/var/lib/kubelet": str(self.kubelet_directory)},
             "files": {"/etc/hosts": str(files.hosts(here, context.count, address))},
+            "environment": {"TZ": str(write_zone(here / "localtime", self._zone))},
             "socket": files.RUNTIME_SOCKET,
             "services": {
                 "containerd": ["containerd", "--config", str(files.containerd(here, images, context.registry))],
@@ -177,6 +206,13 @@ class Node:
             f"--hostname-override={self.name}",
             *PROXY_FLAGS,
         ]
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def _memory() -> int:

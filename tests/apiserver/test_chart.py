@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 from base64 import b64decode
 from pathlib import Path
@@ -12,9 +14,11 @@ import pytest
 import yaml
 from cryptography import x509
 
-from paddlejob.client.file_check import check_objects
+from paddlejob.client.start.check import findings
+from paddlejob.client.start.load import Loaded
 from paddlejob.operator.manifests import manifests
 from testbed.build.binaries import binaries
+from tests.support.builders import document
 from tools.chart_readme import described
 from tools.monitoring.alerts import rules
 from tools.monitoring.dashboard import dashboard
@@ -22,11 +26,6 @@ from tools.monitoring.dashboard import dashboard
 ROOT = Path(__file__).parent.parent.parent
 CHART = ROOT / "deploy/chart"
 PRODUCTION, EVERYTHING = CHART / "values-production.yaml", Path(__file__).with_name("every-value.yaml")
-VALUES_OF_0_1 = {
-    "namespace", "createNamespace", "image.repository", "image.tag", "image.pullPolicy", "imagePullSecrets", "replicas",
-    "watch", "resources", "nodeSelector", "tolerations", "affinity", "monitoring.service", "monitoring.serviceMonitor",
-    "monitoring.interval", "monitoring.labels",
-}  # fmt: skip
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 
@@ -49,6 +48,10 @@ def by_name(documents: Any) -> Objects:
     }
 
 
+def deployed(found: Objects) -> Any:
+    return found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]
+
+
 def files_of_v1() -> Objects:
     texts = [(ROOT / "deploy/v1" / name).read_text() for name in ("crd.yaml", "operator.yaml")]
     return by_name(one for text in texts for one in yaml.load_all(text, yaml.CSafeLoader))
@@ -69,7 +72,7 @@ def test_the_values_for_this_test_set_every_value() -> None:
 
 def test_in_production_two_replicas_keep_apart_and_metrics_need_a_token(helm: Path) -> None:
     found = rendered(helm, more=("-f", PRODUCTION, "--skip-tests"))
-    spec = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]
+    spec = deployed(found)
     pod, labels = spec["template"]["spec"], spec["template"]["metadata"]["labels"]
     (term,) = pod["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
     assert term["podAffinityTerm"]["labelSelector"]["matchLabels"].items() <= labels.items()
@@ -90,8 +93,8 @@ def test_in_production_two_replicas_keep_apart_and_metrics_need_a_token(helm: Pa
 def test_a_certificate_of_your_own_replaces_the_self_signed_one(helm: Path) -> None:
     settings = ("monitoring.auth=true", "monitoring.serviceMonitor=true", "monitoring.certificateSecret=mine")
     found = rendered(helm, *settings)
-    assert not [key for key in found if key[0] == "Secret"]
-    pod = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]["spec"]
+    assert [name for kind, _, name in found if kind == "Secret"] == ["paddlejob-agents"]
+    pod = deployed(found)["template"]["spec"]
     assert pod["volumes"][0]["secret"]["secretName"] == "mine"
     (endpoint,) = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]["spec"]["endpoints"]
     assert endpoint["tlsConfig"]["ca"]["secret"] == {"name": "mine", "key": "ca.crt"}
@@ -106,28 +109,11 @@ def test_the_helm_test_submits_a_valid_job_where_the_operator_looks_for_jobs(hel
     (pod,) = [one for (kind, _, _), one in hooks.items() if kind == "Pod"]
     script = pod["spec"]["containers"][0]["args"][0]
     _, _, rest = script.partition("<<'JOB'\n")
-    report = check_objects("test", [yaml.safe_load(rest.partition("\nJOB\n")[0])])
-    assert (report.errors, report.warnings) == ([], [])
+    assert findings([Loaded("test", (yaml.safe_load(rest.partition("\nJOB\n")[0]),))]) == []
 
 
 def test_with_default_values_the_chart_is_deploy_v1(helm: Path) -> None:
     assert rendered(helm) == files_of_v1()
-
-
-def test_an_upgrade_that_reuses_the_values_of_the_first_chart_is_an_installation_with_default_values(
-    helm: Path,
-) -> None:
-    """`helm upgrade --reuse-values` takes the defaults of the former chart, which lack the values that are new."""
-    every = {
-        one.path for one in described((CHART / "values.yaml").read_text(), (CHART / "values.schema.json").read_text())
-    }
-    new = sorted(path for path in every if path not in VALUES_OF_0_1)
-    assert "readLogs" in new and "monitoring.auth" in new
-    assert rendered(helm, *(f"{path}=null" for path in new)) == files_of_v1()
-    restricted = [f"{path}=null" for path in new if path != "monitoring.auth"]
-    found = rendered(helm, *restricted, "monitoring.auth=true", "monitoring.serviceMonitor=true")
-    (endpoint,) = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]["spec"]["endpoints"]
-    assert endpoint["tlsConfig"]["ca"]["secret"]["key"] == "tls.crt"
 
 
 def test_for_one_namespace_the_operator_has_permissions_there_and_nowhere_else(helm: Path) -> None:
@@ -141,7 +127,7 @@ def test_image_replicas_and_resources_are_values(helm: Path) -> None:
     found = rendered(
         helm, "image.repository=example/operator", "image.tag=2", "replicas=3", "resources.limits.memory=1Gi"
     )
-    spec = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]
+    spec = deployed(found)
     container = spec["template"]["spec"]["containers"][0]
     assert (spec["replicas"], container["image"]) == (3, "example/operator:2")
     assert container["resources"]["limits"] == {"memory": "1Gi"}
@@ -156,12 +142,10 @@ def test_a_tag_that_yaml_reads_as_a_number_is_an_error_instead_of_another_tag(
     command = [helm, "template", "x", CHART, "--kube-version", "1.36.0", "-f", values]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert "image.tag: is a number; write it in quotes" in done.stderr
+    assert "image.tag is a number; write it in quotes" in done.stderr
     values.write_text(f'image: {{tag: "{tag}"}}')
     found = rendered(helm, more=("-f", values, "--skip-tests"))
-    (container,) = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]["spec"][
-        "containers"
-    ]
+    (container,) = deployed(found)["template"]["spec"]["containers"]
     assert container["image"].endswith(f":{tag}")
 
 
@@ -169,7 +153,7 @@ def test_monitoring_adds_a_service_that_selects_the_operators_metrics(helm: Path
     found = rendered(helm, "monitoring.serviceMonitor=true", "monitoring.labels.release=prometheus")
     service = found["Service", "paddle-system", "paddle-controller-manager-metrics"]
     monitor = found["ServiceMonitor", "paddle-system", "paddle-controller-manager"]
-    pod = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]
+    pod = deployed(found)["template"]
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     assert service["spec"]["ports"][0]["targetPort"] in [one["name"] for one in pod["spec"]["containers"][0]["ports"]]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
@@ -188,15 +172,16 @@ def test_alerts_and_a_dashboard_are_values(helm: Path) -> None:
     assert json.loads(config["data"]["paddlejob.json"]) == json.loads(dashboard())
 
 
-def test_the_dashboard_needs_no_labels_of_its_own(helm: Path) -> None:
-    found = rendered(helm, "monitoring.dashboard=true", "monitoring.dashboardLabels=null")
+def test_the_dashboard_needs_no_labels_of_its_own_and_the_namespace_may_exist(helm: Path) -> None:
+    found = rendered(helm, "monitoring.dashboard=true", "monitoring.dashboardLabels=null", "createNamespace=false")
+    assert "Namespace" not in [kind for kind, _, _ in found]
     labels = found["ConfigMap", "paddle-system", "paddle-controller-manager-dashboard"]["metadata"]["labels"]
     assert "grafana_dashboard" not in labels
 
 
 def test_a_priority_class_and_a_network_policy_are_values(helm: Path) -> None:
     found = rendered(helm, "priorityClassName=system-cluster-critical", "networkPolicy=true")
-    pod = found["Deployment", "paddle-system", "paddle-controller-manager"]["spec"]["template"]
+    pod = deployed(found)["template"]
     assert pod["spec"]["priorityClassName"] == "system-cluster-critical"
     policy = found["NetworkPolicy", "paddle-system", "paddle-controller-manager"]["spec"]
     assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
@@ -212,10 +197,6 @@ def test_a_priority_class_of_the_system_comes_with_the_quota_that_some_clusters_
     assert not [key for key in rendered(helm, "priorityClassName=batch") if key[0] == "ResourceQuota"]
 
 
-def test_an_existing_namespace_can_be_used(helm: Path) -> None:
-    assert "Namespace" not in [kind for kind, _, _ in rendered(helm, "createNamespace=false")]
-
-
 def test_a_misspelled_value_is_rejected(helm: Path) -> None:
     command = [helm, "template", "x", CHART, "--kube-version", "1.36.0", "--set", "replica=2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -223,8 +204,62 @@ def test_a_misspelled_value_is_rejected(helm: Path) -> None:
     assert "replica" in done.stderr
 
 
-def test_the_kustomization_is_deploy_v1() -> None:
-    command = [binaries("kubectl")["kubectl"], "kustomize", ROOT / "deploy"]
+def test_the_namespace_of_the_release_is_left_to_helm(helm: Path) -> None:
+    """`helm install -n paddle-system --create-namespace` creates it first, and a second one would be a conflict."""
+    assert ("Namespace", "", "paddle-system") in rendered(helm)
+    found = rendered(helm, more=("--skip-tests", "--namespace", "paddle-system"))
+    assert ("Namespace", "", "paddle-system") not in found
+
+
+def kustomized(directory: Path) -> str:
+    command = [binaries("kubectl")["kubectl"], "kustomize", directory]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert by_name(yaml.load_all(done.stdout, yaml.CSafeLoader)) == files_of_v1()
+    return done.stdout
+
+
+def test_the_kustomization_is_deploy_v1() -> None:
+    assert by_name(yaml.load_all(kustomized(ROOT / "deploy"), yaml.CSafeLoader)) == files_of_v1()
+
+
+POD = {
+    "serviceAccountName": "trainer",
+    "imagePullSecrets": [{"name": "token"}],
+    "containers": [{"name": "paddle", "image": "a", "envFrom": [{"configMapRef": {"name": "settings"}}]}],
+    "initContainers": [
+        {
+            "name": "first",
+            "image": "a",
+            "env": [{"name": "T", "valueFrom": {"secretKeyRef": {"name": "token", "key": "t"}}}],
+        }
+    ],
+    "volumes": [
+        {"name": "a", "configMap": {"name": "settings"}},
+        {"name": "b", "secret": {"secretName": "token"}},
+        {"name": "c", "projected": {"sources": [{"secret": {"name": "token"}}, {"configMap": {"name": "settings"}}]}},
+        {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
+    ],
+}
+
+
+def test_kustomize_renames_what_the_templates_of_a_job_name(tmp_path: Path) -> None:
+    made = document(ps=1, ps_={"template": {"spec": POD}}, worker_={"template": {"spec": POD}})
+    others = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+        for kind, name in (("PersistentVolumeClaim", "data"), ("ServiceAccount", "trainer"))
+    ]
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump_all([made, *others]))
+    overlay = {
+        "resources": ["job.yaml"],
+        "components": [os.path.relpath(ROOT / "deploy/kustomize", tmp_path.resolve())],
+        "configMapGenerator": [{"name": "settings", "literals": ["lr=0.1"]}],
+        "secretGenerator": [{"name": "token", "literals": ["t=1"]}],
+        "namePrefix": "team-",
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    objects = list(yaml.load_all(kustomized(tmp_path), yaml.CSafeLoader))
+    names = {one["metadata"]["name"].removeprefix("team-"): one["metadata"]["name"] for one in objects}
+    names |= {name.rpartition("-")[0]: full for name, full in names.items() if name.startswith(("settings-", "token-"))}
+    renamed = re.sub(r"\b(settings|token|data|trainer)\b(?!-)", lambda found: names[found[0]], json.dumps(POD))
+    spec = next(one for one in objects if one["kind"] == "PaddleJob")["spec"]
+    assert [spec[role]["template"]["spec"] for role in ("ps", "worker")] == [json.loads(renamed)] * 2

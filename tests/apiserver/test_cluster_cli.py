@@ -147,8 +147,7 @@ async def test_all_errors_in_all_files_are_reported_and_nothing_is_sent(
     for message in (
         "spec.worker.replicas: 0 is less than 1",
         'spec.intranet: "Carrier" is not valid',
-        "second.yaml: apiVersion: is missing",
-        "second.yaml: contains no PaddleJob",
+        "second.yaml contains no PaddleJob",
         "missing.yaml: no such file",
     ):
         assert message in done.stderr, done.stderr
@@ -266,7 +265,7 @@ async def test_the_logs_of_a_completed_job_are_gone_with_its_pods_and_the_policy
         "and run the job again\n",
     )
     why = await pdj("why", "story", "--cluster", "-n", namespace)
-    assert why.stdout.endswith(f"Next: remove the job with `pdj delete story --cluster -n {namespace}`.\n")
+    assert why.stdout.endswith(f"Next: remove the job and its logs with `pdj delete story --cluster -n {namespace}`.\n")
 
 
 async def test_an_operator_image_that_cannot_be_pulled_is_reported(pdj: ClusterPdj, admin: Client) -> None:

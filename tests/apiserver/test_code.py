@@ -66,7 +66,7 @@ async def test_equal_code_is_shared_edited_code_is_new_and_all_of_it_goes_with_t
 
     first = await submit(pdj, namespace, "one")
     assert "3 files of ., " in first
-    assert "left out: .env" in first
+    assert "left out because it may be secret: .env; to ship it, write `!NAME` into .pdjignore" in first
     await submit(pdj, namespace, "two")
     (shared,) = code_maps(installed, namespace).items()
     assert sorted(shared[1]) == ["one", "two"]
@@ -86,6 +86,22 @@ async def test_equal_code_is_shared_edited_code_is_new_and_all_of_it_goes_with_t
     assert code_maps(installed, namespace).keys() == {shared[0]}, "the other job still needs it"
     installed.kubectl("-n", namespace, "delete", "pdj", "two")
     await gone(0)
+
+
+async def test_a_config_map_that_somebody_planted_is_not_used(
+    pdj: ClusterPdj, stage: OperatorStage, installed: ControlPlane, namespace: str
+):
+    await submit(pdj, namespace, "one")
+    (name,) = code_maps(installed, namespace)
+    installed.kubectl("-n", namespace, "delete", "pdj", "one")
+    await asyncio.to_thread(eventually, "code is gone", lambda: not code_maps(installed, namespace))
+    labels = "batch.paddlepaddle.org/code=1"
+    installed.kubectl("-n", namespace, "create", "configmap", name, "--from-literal=part-000=planted")
+    installed.kubectl("-n", namespace, "label", "configmap", name, labels)
+    done = await pdj("submit", "train.py", "--image", "paddle:1", "--code", ".", "-n", namespace)
+    assert done.returncode == 1, done.stdout
+    assert f"ConfigMap {name} in namespace {namespace} exists and holds something else" in done.stderr
+    assert installed.kubectl("-n", namespace, "get", "pdj", "-o", "name").stdout == ""
 
 
 async def test_without_the_right_to_create_config_maps_nothing_is_left(
@@ -109,10 +125,10 @@ async def test_without_the_right_to_create_config_maps_nothing_is_left(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("train.py", "--code", "nowhere", "--image", "i"), "--code nowhere: is not a directory"),
-        (("train.py", "--code", "data", "--image", "i"), "train.py: is not shipped with --code data"),
-        (("train.py", "--gpus", "8"), "--image: is missing; name an image with PaddlePaddle, or set `gpu_image`"),
-        (("train.py", "--volume", "Data", "--image", "i"), "--volume Data: must have the form CLAIM or CLAIM=/PATH"),
+        (("train.py", "--code", "nowhere", "--image", "i"), "--code nowhere is not a directory"),
+        (("train.py", "--code", "data", "--image", "i"), "--code data does not ship train.py"),
+        (("train.py", "--gpus", "8"), "--image is missing; name an image with PaddlePaddle, or set `gpu_image`"),
+        (("train.py", "--volume", "Data", "--image", "i"), "--volume Data must have the form CLAIM or CLAIM=/PATH"),
     ],
 )
 async def test_bad_input_is_one_message_and_nothing_is_submitted(

@@ -35,6 +35,11 @@ def create(plane: ControlPlane, namespace: str, job: Object | str, *options: str
     return plane.kubectl("create", "-n", namespace, "-f", "-", *options, input=text, check=False)
 
 
+def replace(plane: ControlPlane, namespace: str, job: Object) -> subprocess.CompletedProcess[str]:
+    text = json.dumps(_in(job, namespace))
+    return plane.kubectl("replace", "-n", namespace, "-f", "-", input=text, check=False)
+
+
 @pytest.mark.parametrize("job", EXAMPLES)
 def test_every_example_is_accepted_by_the_server_and_offline(job: Object, installed: ControlPlane, namespace: str):
     done = create(installed, namespace, job, "--dry-run=server")
@@ -48,12 +53,6 @@ def test_every_job_of_the_documents_is_accepted_unchanged(text: str, installed: 
     done = create(installed, namespace, yaml.safe_dump(job))
     assert done.returncode == 0, done.stderr
     assert faults(job) == []
-
-
-def _without(path: str) -> Object:
-    job = document(ps=1)
-    _walk(job, path).pop(path.rsplit(".", 1)[1])
-    return job
 
 
 def _with(path: str, value: Any, **options: Any) -> Object:
@@ -201,9 +200,7 @@ def test_what_may_change_while_a_job_runs(case: str, installed: ControlPlane, na
     assert create(installed, namespace, BEFORE).returncode == 0
     after = copy.deepcopy(BEFORE)
     _walk(after, path)[path.rsplit(".", 1)[1]] = value
-    done = installed.kubectl(
-        "replace", "-n", namespace, "-f", "-", input=json.dumps(_in(after, namespace)), check=False
-    )
+    done = replace(installed, namespace, after)
     assert (done.returncode == 0) is allowed, done.stderr
     assert (change_faults(after, BEFORE) == []) is allowed
     if not allowed:
@@ -214,26 +211,16 @@ def _in(job: Object, namespace: str) -> Object:
     return job | {"metadata": job["metadata"] | {"namespace": namespace}}
 
 
-def test_while_suspended_templates_and_workers_may_change(installed: ControlPlane, namespace: str):
-    before = document(suspend=True)
-    assert create(installed, namespace, before).returncode == 0
-    after = document(workers=3, suspend=False, worker_={"template": OTHER})
-    done = installed.kubectl(
-        "replace", "-n", namespace, "-f", "-", input=json.dumps(_in(after, namespace)), check=False
-    )
+@pytest.mark.parametrize("before", [True, False])
+def test_templates_and_workers_may_change_while_suspended_and_in_the_update_that_suspends_the_job(
+    installed: ControlPlane, namespace: str, before: bool
+):
+    old = document(suspend=before)
+    assert create(installed, namespace, old).returncode == 0
+    new = document(workers=3, suspend=not before, worker_={"template": OTHER})
+    done = replace(installed, namespace, new)
     assert done.returncode == 0, done.stderr
-    assert change_faults(after, before) == []
-
-
-def test_templates_and_workers_may_change_in_the_update_that_suspends_the_job(installed: ControlPlane, namespace: str):
-    before = document()
-    assert create(installed, namespace, before).returncode == 0
-    after = document(workers=3, suspend=True, worker_={"template": OTHER})
-    done = installed.kubectl(
-        "replace", "-n", namespace, "-f", "-", input=json.dumps(_in(after, namespace)), check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert change_faults(after, before) == []
+    assert change_faults(new, old) == []
 
 
 def test_an_elastic_job_is_scaled_by_kubectl_within_its_bounds(installed: ControlPlane, namespace: str):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from paddlejob.kube.access import find_access
-from paddlejob.kube.client import Client
 from paddlejob.kube.resource import EVENTS
 from testbed.controlplane import ControlPlane
-from tests.support.kubelet import Kubelet
-from tests.support.operator_fixtures import ACCOUNT, install
+from tests.support.operator_fixtures import ACCOUNT
 from tests.support.operator_process import OperatorProcess
 from tests.support.operator_stage import OperatorStage
 
@@ -24,25 +21,11 @@ CRD = "paddlejobs.batch.paddlepaddle.org"
 SCHEMA = "/spec/versions/0/schema/openAPIV3Schema/properties"
 
 
-@pytest.fixture(scope="module")
-def own_plane(own_control_plane: ControlPlane) -> ControlPlane:
-    """A control plane whose CRD these tests may change."""
-    install(own_control_plane)
-    own_control_plane.create_namespace("upgrade")
-    return own_control_plane
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def own_operator(own_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorProcess]:
     with OperatorProcess(Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log") as process:
         process.until_ready()
         yield process
-
-
-@pytest.fixture
-async def own_stage(own_plane: ControlPlane, own_operator: OperatorProcess) -> AsyncIterator[OperatorStage]:
-    async with Client(find_access(str(own_plane.kubeconfig))) as client, Kubelet(client, "upgrade") as kubelet:
-        yield OperatorStage(client, kubelet, "upgrade")
 
 
 def change_crd(plane: ControlPlane, *operations: dict[str, Any]) -> None:
@@ -74,13 +57,13 @@ async def test_a_job_with_a_phase_of_another_operator_gets_an_event(own_plane: C
     await own_stage.submit(suspend=True)
     await own_stage.until(phase="Suspended")
     patch = json.dumps({"status": {"phase": "Succeed"}})
-    target = ("pdj", "foreign", "-n", "upgrade", "--subresource=status", "--type=merge")
+    target = ("pdj", "foreign", "-n", own_stage.namespace, "--subresource=status", "--type=merge")
 
     async def patched() -> int:
         return own_plane.kubectl("patch", *target, "-p", patch, check=False).returncode
 
     async def unreadable() -> list[Any]:
-        events = await own_stage.client.list(EVENTS, "upgrade")
+        events = await own_stage.client.list(EVENTS, own_stage.namespace)
         return [one for one in events if one["reason"] == "UnreadableJob"]
 
     await until(patched, lambda code: code == 0)

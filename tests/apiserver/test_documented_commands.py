@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -88,14 +88,6 @@ def test_the_commands_of_a_block_work_on_a_cluster(reader: ClusterPdj, page: str
 @pytest.fixture
 def pdj(installed: ControlPlane, tmp_path: Path) -> ClusterPdj:
     return ClusterPdj(installed, tmp_path)
-
-
-@pytest.fixture
-async def logs(installed: ControlPlane, namespace: str) -> AsyncIterator[LogServer]:
-    async with LogServer(installed) as server:
-        server.create_node(namespace)
-        yield server
-        installed.kubectl("delete", "node", namespace)
 
 
 class Submitted:

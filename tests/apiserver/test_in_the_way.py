@@ -11,11 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from paddlejob.errors import AlreadyExists, NotFound
 from paddlejob.kube.resource import CONFIGMAPS, PODS
 from paddlejob.objects.resources import PADDLEJOBS
+from testbed.addons.policies import denied
 from testbed.controlplane import ControlPlane
 from tests.support.operator_stage import OperatorStage
 from tests.unit.kube.certificates import new_authority
@@ -45,7 +47,7 @@ async def replace_before_the_operator_does(stage: OperatorStage, config_map: dic
 
 
 async def test_a_job_submitted_again_gets_addresses_of_its_own(stage: OperatorStage):
-    """The environment of the former job may exist for a while, until it is garbage-collected."""
+    """The environment of the previous job may exist for a while, until it is garbage-collected."""
     await stage.submit()
     await stage.until(phase="Running")
     left = (await stage.client.list(CONFIGMAPS, stage.namespace, label_selector="batch.paddlepaddle.org/job=story"))[0]
@@ -57,11 +59,11 @@ async def test_a_job_submitted_again_gets_addresses_of_its_own(stage: OperatorSt
     assert seen["SYS_JOB_ID"] == f"{uid}-1"
 
 
-async def test_pods_of_the_former_job_are_waited_for(stage: OperatorStage):
+async def test_pods_of_the_previous_job_are_waited_for(stage: OperatorStage):
     """A finalizer delays the deletion, as a program that is slow to end would."""
     await stage.submit()
     await stage.until(phase="Running")
-    former = await stage.pods()
+    previous = await stage.pods()
     await stage.client.patch(
         PODS, "story-worker-0", stage.namespace, {"metadata": {"finalizers": ["example.com/slow"]}}
     )
@@ -70,7 +72,7 @@ async def test_pods_of_the_former_job_are_waited_for(stage: OperatorStage):
     assert "waiting for story-worker-0 of an earlier job to be deleted" in status["message"]
     await stage.client.patch(PODS, "story-worker-0", stage.namespace, {"metadata": {"finalizers": None}})
     await stage.until(phase="Running")
-    assert not set(former.values()) & set((await stage.pods()).values())
+    assert not set(previous.values()) & set((await stage.pods()).values())
 
 
 @contextmanager
@@ -134,11 +136,24 @@ async def test_a_webhook_that_denies_is_quoted_on_the_job(
         with webhook(installed, stage.namespace, url=f"https://127.0.0.1:{port}/", caBundle=bundle):
             await asyncio.sleep(1)
             await stage.submit()
-            status = await stage.until(reason="AdmissionRefused")
+            status = await stage.until(reason="AdmissionRejected")
             assert "no training on Sundays" in status["message"]
     finally:
         await runner.cleanup()
     await stage.until(phase="Running")
+
+
+@pytest.mark.parametrize("operation", ["CREATE", "DELETE"])
+async def test_a_policy_that_denies_is_quoted_on_the_job_which_goes_on_without_it(
+    stage: OperatorStage, installed: ControlPlane, operation: str
+):
+    await stage.submit()
+    await stage.until(phase="Running")
+    with denied(installed, stage.namespace, operation, "no changes on Sundays"):
+        await stage.exit("story-worker-0", 1)
+        status = await stage.until(reason="AdmissionRejected", attempt=2, restarts=1)
+        assert "no changes on Sundays" in status["message"]
+    await stage.until(phase="Running", attempt=2, restarts=1, disruptions=0)
 
 
 async def test_an_environment_over_quota_is_reported(stage: OperatorStage, installed: ControlPlane):

@@ -19,15 +19,15 @@ pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module", autouse=True)
-def kueue_operator(kueue_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+def kueue_operator(own_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     log = tmp_path_factory.mktemp("operator") / "log"
-    with OperatorProcess(Path(kueue_plane.kubeconfig_for(*ACCOUNT)), log) as process:
+    with OperatorProcess(Path(own_plane.kubeconfig_for(*ACCOUNT)), log) as process:
         process.until_ready()
         yield process
 
 
 async def test_a_job_waits_for_quota_with_kueues_reason_and_runs_when_there_is_some(
-    team: Team, kueue_plane: ControlPlane
+    team: Team, own_plane: ControlPlane
 ):
     wait = ("wait", "-n", team.namespace, "pdj/second", "--timeout=60s")
     await team.quota(2)
@@ -38,12 +38,12 @@ async def test_a_job_waits_for_quota_with_kueues_reason_and_runs_when_there_is_s
     await until(lambda: says(second, "insufficient unused quota for cpu"))
     assert await second.pods() == {}
     assert "startTime" not in status
-    assert "condition met" in kueue_plane.kubectl(*wait, "--for=condition=QuotaReserved=False").stdout
+    assert "condition met" in own_plane.kubectl(*wait, "--for=condition=QuotaReserved=False").stdout
     for index in range(2):
         await first.exit(f"first-worker-{index}", 0)
     await first.until(phase="Completed")
     status = await second.until(phase="Running", attempt=1)
-    assert "condition met" in kueue_plane.kubectl(*wait, "--for=condition=QuotaReserved").stdout
+    assert "condition met" in own_plane.kubectl(*wait, "--for=condition=QuotaReserved").stdout
     (quota,) = (one for one in status["conditions"] if one["type"] == "QuotaReserved")
     assert quota["message"] == "queue research admitted the job", "no longer what it waited for"
     pod = await team.client.get(PODS, "second-worker-0", team.namespace)

@@ -27,7 +27,7 @@ LABEL_JOB = "batch.paddlepaddle.org/job"
 
 
 async def test_no_quota_is_lost_while_the_operator_is_killed_at_random(
-    kueue_plane: ControlPlane, team: Team, tmp_path: Path
+    own_plane: ControlPlane, team: Team, tmp_path: Path
 ):
     """Jobs fail, end, are preempted and deleted all the time. Never do more pods run than have quota.
 
@@ -35,7 +35,7 @@ async def test_no_quota_is_lost_while_the_operator_is_killed_at_random(
     """
     await team.quota(QUOTA)
     players = Players(team, random.Random(15))
-    with OperatorForks(Path(kueue_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log") as operators:
+    with OperatorForks(Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log") as operators:
         playing = asyncio.create_task(players.play())
         for number in range(KILLS):
             await asyncio.to_thread(operators.start)

@@ -5,35 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from testbed.controlplane import ControlPlane
-from tests.apiserver.test_startup import until_created
+from tests.apiserver.test_startup import bind, until_created
 from tests.support.log_server import LogServer
 from tests.support.operator_process import OperatorProcess
 from tests.support.operator_stage import OperatorStage
 
 Object = dict[str, Any]
 ROLE = "paddle-controller-manager"
-
-
-@pytest.fixture
-async def logs(installed: ControlPlane, namespace: str) -> AsyncIterator[LogServer]:
-    async with LogServer(installed) as server:
-        server.create_node(namespace)
-        yield server
-        installed.kubectl("delete", "node", namespace)
-
-
-def bind(plane: ControlPlane, namespace: str, *pods: str) -> None:
-    """Pods get the node that is named after their namespace."""
-    for pod in pods:
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": namespace}}
-        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/binding"
-        plane.kubectl("create", "--raw", path, "-f", "-", input=json.dumps(binding))
 
 
 async def until(stage: OperatorStage, holds: Callable[[Object], bool]) -> Object:
@@ -49,7 +33,7 @@ async def started(stage: OperatorStage, plane: ControlPlane, workers: int, **spe
     stage.kubelet.hold |= {*pods}
     await stage.submit(workers=workers, **spec)
     await until_created(stage, *pods)
-    bind(plane, stage.namespace, *pods)
+    bind(plane, stage.namespace, stage.namespace, *pods)
     stage.kubelet.hold.clear()
     await stage.until(phase="Running")
 
@@ -65,6 +49,18 @@ async def test_the_status_shows_what_worker_0_prints(stage: OperatorStage, insta
     await until(stage, lambda status: status["progress"]["highestStep"] == 140)
 
 
+async def test_a_completed_job_shows_what_worker_0_printed_last(
+    stage: OperatorStage, installed: ControlPlane, logs: LogServer
+):
+    logs.write("story-worker-0", "step: 11/15 loss: 0.5")
+    await started(stage, installed, workers=1)
+    await until(stage, lambda status: "progress" in status)
+    logs.write("story-worker-0", "step: 15/15 loss: 0.25")
+    await stage.exit("story-worker-0", 0)
+    status = await until(stage, lambda status: status["phase"] == "Completed")
+    assert (status["progress"]["step"], status["progress"]["metrics"]) == (15, {"loss": 0.25})
+
+
 @pytest.mark.full
 async def test_workers_that_all_fall_silent_restart_the_job_and_one_that_prints_keeps_it(
     stage: OperatorStage, installed: ControlPlane, logs: LogServer
@@ -78,7 +74,7 @@ async def test_workers_that_all_fall_silent_restart_the_job_and_one_that_prints_
         assert (await stage.status()).get("restarts", 0) == 0
     silent = time.monotonic()
     status = await until(stage, lambda status: status.get("restarts", 0) == 1)
-    assert time.monotonic() - silent < 10 + 15
+    assert time.monotonic() - silent < 2 * 10 + 15
     events = installed.kubectl("get", "events", "-n", stage.namespace, "-o", "json").stdout
     (event,) = [one for one in json.loads(events)["items"] if one["reason"] == "Stalled"]
     assert "no worker printed a line for 1" in event["message"]

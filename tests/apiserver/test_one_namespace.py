@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.operator.manifests import NAME, manifests
 from testbed.controlplane import ControlPlane
 from tests.support.kubelet import Kubelet
-from tests.support.operator_fixtures import install
 from tests.support.operator_process import OperatorProcess
 from tests.support.operator_stage import OperatorStage
 
@@ -21,21 +19,14 @@ NAMESPACE = "narrow"
 
 
 @pytest.fixture
-async def client(own_control_plane: ControlPlane) -> AsyncIterator[Client]:
-    async with Client(find_access(str(own_control_plane.kubeconfig))) as client:
-        yield client
-
-
-@pytest.fixture
-def operator(own_control_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorProcess]:
+def operator(own_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorProcess]:
     """The only operator, with just the permissions of a one-namespace installation."""
-    install(own_control_plane)
-    own_control_plane.create_namespace(NAMESPACE)
+    own_plane.create_namespace(NAMESPACE)
     made = manifests(namespace=NAMESPACE, watch=NAMESPACE)
     objects = [one for one in made if one["kind"] not in ("Namespace", "Deployment")]
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    own_control_plane.kubectl("create", "-f", "-", input=listed)
-    account = Path(own_control_plane.kubeconfig_for(NAMESPACE, NAME))
+    own_plane.kubectl("create", "-f", "-", input=listed)
+    account = Path(own_plane.kubeconfig_for(NAMESPACE, NAME))
     options = (f"--namespace={NAMESPACE}", "--leader-elect", f"--leader-namespace={NAMESPACE}")
     with OperatorProcess(account, tmp_path / "log", *options) as process:
         process.until_ready()
@@ -43,15 +34,15 @@ def operator(own_control_plane: ControlPlane, tmp_path: Path) -> Iterator[Operat
 
 
 async def test_it_runs_the_jobs_of_its_namespace_and_has_no_permissions_elsewhere(
-    operator: OperatorProcess, client: Client, own_control_plane: ControlPlane
+    operator: OperatorProcess, own_client: Client, own_plane: ControlPlane
 ):
-    async with Kubelet(client, NAMESPACE) as kubelet:
-        stage = OperatorStage(client, kubelet, NAMESPACE)
+    async with Kubelet(own_client, NAMESPACE) as kubelet:
+        stage = OperatorStage(own_client, kubelet, NAMESPACE)
         await stage.submit(ps=1, workers=1, intranet="Service")
         await stage.until(phase="Running")
         await stage.exit("story-worker-0", 0)
         await stage.until(phase="Completed")
     account = f"--as=system:serviceaccount:{NAMESPACE}:{NAME}"
     for what in (("create", "pods"), ("list", "paddlejobs.batch.paddlepaddle.org")):
-        done = own_control_plane.kubectl("auth", "can-i", *what, "-n", "default", account, check=False)
+        done = own_plane.kubectl("auth", "can-i", *what, "-n", "default", account, check=False)
         assert done.stdout.strip() == "no"

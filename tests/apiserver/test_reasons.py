@@ -122,7 +122,7 @@ async def test_quota_exceeded_then_freed(stage: OperatorStage, installed: Contro
 async def test_admission_rejected(stage: OperatorStage, installed: ControlPlane):
     installed.kubectl("label", "namespace", stage.namespace, "pod-security.kubernetes.io/enforce=restricted")
     await stage.submit()
-    await expect(stage, "AdmissionRefused", "the API server rejected story-worker-0", "violates PodSecurity")
+    await expect(stage, "AdmissionRejected", "the API server rejected story-worker-0", "violates PodSecurity")
     assert await stage.pods() == {}, "after the first rejection no other is tried"
 
 
@@ -144,9 +144,17 @@ async def test_crash_loop(stage: OperatorStage):
     await stage.submit(backoffLimit=2, workers=1)
     for restart in range(3):
         await stage.until(phase="Running", restarts=restart)
-        await stage.exit("story-worker-0", 1, message="Traceback ...\nKeyError: 'label'")
+        await stage.exit("story-worker-0", 1, message=f"Traceback ...\nKeyError: {restart}")
     await expect(stage, "BackoffLimitExceeded", "failed 3 times", "see its log", phase="Failed")
-    assert "KeyError: 'label'" in (await stage.status())["message"]
+    assert (await stage.status())["message"].startswith("KeyError: 2 (worker 0, exit status 1); ")
+
+
+async def test_the_same_error_again(stage: OperatorStage):
+    await stage.submit(workers=1)
+    for restart in range(2):
+        await stage.until(phase="Running", restarts=restart)
+        await stage.exit("story-worker-0", 1, message="Traceback ...\nKeyError: 'label'")
+    await expect(stage, "ProgramFailed", "KeyError: 'label' (worker 0", "two attempts in a row", phase="Failed")
 
 
 async def test_out_of_memory(stage: OperatorStage):

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
-
-import pytest
 
 from testbed.controlplane import ControlPlane
-from tests.apiserver.test_code import code_maps, submit
+from tests.apiserver.test_code import code_maps, pdj, submit
 from tests.support.cluster_pdj import ClusterPdj
 from tests.support.on_cluster import eventually
 from tests.support.operator_stage import OperatorStage
-from tests.support.programs import write_project
 
-
-@pytest.fixture
-def pdj(installed: ControlPlane, tmp_path: Path) -> ClusterPdj:
-    write_project(tmp_path / "project")
-    found = ClusterPdj(installed, tmp_path)
-    found.folder = tmp_path / "project"
-    return found
+__all__ = ["pdj"]
 
 
 async def test_a_job_that_ended_runs_again_with_the_code_that_was_submitted(

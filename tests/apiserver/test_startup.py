@@ -41,11 +41,12 @@ async def until_created(stage: OperatorStage, *pods: str, other_than: str = "") 
     return found
 
 
-def bind(plane: ControlPlane, namespace: str, pod: str) -> None:
+def bind(plane: ControlPlane, namespace: str, node: str, *pods: str) -> None:
     """What a scheduler does; the API server does not look for the node."""
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": "node-1"}}
-    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/binding"
-    plane.kubectl("create", "--raw", path, "-f", "-", input=json.dumps(binding))
+    for pod in pods:
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": {"name": node}}
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/binding"
+        plane.kubectl("create", "--raw", path, "-f", "-", input=json.dumps(binding))
 
 
 async def test_a_pod_that_its_kubelet_rejects_is_replaced_alone(stage: OperatorStage):
@@ -67,10 +68,10 @@ async def test_a_pod_that_misses_the_startup_deadline_is_replaced_and_then_the_j
     stage.kubelet.hold.add("story-worker-1")
     await stage.submit(workers=2, startupDeadlineSeconds=2)
     first = (await until_created(stage, "story-worker-1"))["story-worker-1"]
-    bind(installed, stage.namespace, "story-worker-1")
+    bind(installed, stage.namespace, "node-1", "story-worker-1")
     await stage.until(replacements="worker-1:1", attempt=1)
     await until_created(stage, "story-worker-1", other_than=first)
-    bind(installed, stage.namespace, "story-worker-1")
+    bind(installed, stage.namespace, "node-1", "story-worker-1")
     status = await stage.until(reason="StartupDeadlineExceeded", attempt=2, startupTimeouts=1)
     assert "story-worker-1 did not start on node node-1 in 2 s" in status["message"]
     stage.kubelet.hold.clear()
@@ -91,7 +92,7 @@ async def test_a_rejected_environment_causes_no_patches(stage: OperatorStage, in
     try:
         await asyncio.sleep(3)
         await stage.submit(workers=4)
-        status = await stage.until(phase="Starting", reason="AdmissionRefused")
+        status = await stage.until(phase="Starting", reason="AdmissionRejected")
         assert "no ConfigMaps here" in status["message"]
         before = await _versions(stage)
         await asyncio.sleep(5)

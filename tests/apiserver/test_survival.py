@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from paddlejob.errors import KubeError, NotFound
-from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import CONFIGMAPS, LEASES, PODS
 from paddlejob.objects.resources import PADDLEJOBS
+from paddlejob.plan import times
+from testbed import clocks
 from testbed.controlplane import ControlPlane
 from tests.support.builders import document
 from tests.support.kubelet import Kubelet
-from tests.support.operator_fixtures import ACCOUNT, install
+from tests.support.operator_fixtures import ACCOUNT
 from tests.support.operator_process import OperatorProcess
 from tests.support.operator_stage import OperatorStage
 
@@ -26,37 +27,14 @@ LEASE = ("--leader-elect", "--lease-seconds=3")
 JOBS = 20
 
 
-@pytest.fixture(scope="module")
-def own_plane(own_control_plane: ControlPlane) -> ControlPlane:
-    """A control plane that these tests may break."""
-    install(own_control_plane)
-    return own_control_plane
-
-
-@pytest.fixture
-def own_namespace(own_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
-    name = f"n-{abs(hash(request.node.name)) % 10**8}"
-    own_plane.create_namespace(name)
-    return name
-
-
-@pytest.fixture
-async def client(own_plane: ControlPlane) -> AsyncIterator[Client]:
-    async with Client(find_access(str(own_plane.kubeconfig))) as client:
-        yield client
-
-
-@pytest.fixture
-async def own_stage(client: Client, own_namespace: str) -> AsyncIterator[OperatorStage]:
-    async with Kubelet(client, own_namespace) as kubelet:
-        yield OperatorStage(client, kubelet, own_namespace)
+def candidate(plane: ControlPlane, log: Path) -> OperatorProcess:
+    """An operator that wants to lead."""
+    return OperatorProcess(Path(plane.kubeconfig_for(*ACCOUNT)), log, *LEASE, "--leader-namespace=paddle-system")
 
 
 @pytest.fixture
 def new_operator(own_plane: ControlPlane, own_namespace: str, tmp_path: Path) -> Iterator[OperatorProcess]:
-    process = OperatorProcess(
-        Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log", *LEASE, "--leader-namespace=paddle-system"
-    )
+    process = candidate(own_plane, tmp_path / "log")
     process.start()
     yield process
     process.stop()
@@ -109,6 +87,23 @@ async def test_the_api_server_restarts_and_nothing_is_created_twice(
     await own_stage.until(phase="Completed", restarts=0, disruptions=0)
 
 
+@pytest.mark.skipif(not clocks.SUPPORTED, reason="clocks can be shifted on x86-64 only")
+@pytest.mark.parametrize("ahead", [3600, -3600])
+async def test_an_operator_whose_clock_is_stepped_by_an_hour_judges_by_the_api_servers(
+    own_stage: OperatorStage, new_operator: OperatorProcess, ahead: int
+):
+    await own_stage.submit(workers=2, activeDeadlineSeconds=1800)
+    await own_stage.until(phase="Running")
+    clocks.shift(new_operator.pid, ahead)
+    await own_stage.exit("story-worker-0", 1)
+    await own_stage.until(phase="Running", restarts=1, attempt=2)
+    for index in range(2):
+        await own_stage.exit(f"story-worker-{index}", 0)
+    status = await own_stage.until(phase="Completed", restarts=1, disruptions=0)
+    assert abs(times.parse(status["completionTime"]) - time.time()) < 600
+    assert new_operator.running
+
+
 async def test_a_slow_etcd_only_delays_a_job(
     own_stage: OperatorStage, new_operator: OperatorProcess, own_plane: ControlPlane
 ):
@@ -154,10 +149,7 @@ async def test_another_takes_over_when_the_leader_dies(
     new_operator.until_ready()
     await own_stage.submit(workers=1)
     await own_stage.until(phase="Running")
-    second = OperatorProcess(
-        Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log2", *LEASE, "--leader-namespace=paddle-system"
-    )
-    with second:
+    with candidate(own_plane, tmp_path / "log2") as second:
         second.until_ready()
         new_operator.kill()
         await own_stage.exit("story-worker-0", 0)
@@ -165,7 +157,7 @@ async def test_another_takes_over_when_the_leader_dies(
 
 
 async def test_a_restarted_container_of_the_operator_does_not_wait_for_the_lease_of_its_predecessor(
-    own_plane: ControlPlane, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_plane: ControlPlane, own_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("POD_NAME", "operator-pod-1")
     options = ("--leader-elect", "--lease-seconds=3600", "--leader-namespace=paddle-system")
@@ -175,7 +167,7 @@ async def test_a_restarted_container_of_the_operator_does_not_wait_for_the_lease
         operator.kill()
         operator.start()
         await until_logged(operator, "became leader", times=2)
-        lease = await client.get(LEASES, "paddlejob-operator", "paddle-system")
+        lease = await own_client.get(LEASES, "paddlejob-operator", "paddle-system")
         assert lease["spec"]["holderIdentity"] == "operator-pod-1"
 
 
@@ -185,10 +177,7 @@ async def test_a_leader_that_was_suspended_does_no_harm_when_it_resumes(
     await own_stage.submit(workers=2, backoffLimit=5)
     await own_stage.until(phase="Running")
     new_operator.suspend()
-    second = OperatorProcess(
-        Path(own_plane.kubeconfig_for(*ACCOUNT)), tmp_path / "log2", *LEASE, "--leader-namespace=paddle-system"
-    )
-    with second:
+    with candidate(own_plane, tmp_path / "log2"):
         await own_stage.exit("story-worker-0", 1)
         await own_stage.until(phase="Running", restarts=1)
         pods = await own_stage.pods()
@@ -200,33 +189,33 @@ async def test_a_leader_that_was_suspended_does_no_harm_when_it_resumes(
 
 
 async def test_every_job_ends_as_it_should_while_the_operator_is_killed_at_random(
-    client: Client, own_namespace: str, new_operator: OperatorProcess
+    own_client: Client, own_namespace: str, new_operator: OperatorProcess
 ):
     """Of twenty jobs a third succeed, a third fail once and a third fail for good."""
     chance = random.Random(20)
     fails = {f"job-{number}": (0, 1, 3)[number % 3] for number in range(JOBS)}
-    async with Kubelet(client, own_namespace) as kubelet:
+    async with Kubelet(own_client, own_namespace) as kubelet:
         for name in fails:
             made = document(name, ps=1, workers=2, backoffLimit=2, cleanPodPolicy="Always")
             made["metadata"]["namespace"] = own_namespace
-            await client.create(PADDLEJOBS, made)
-        playing = asyncio.create_task(_play(client, kubelet, own_namespace, dict(fails)))
+            await own_client.create(PADDLEJOBS, made)
+        playing = asyncio.create_task(_play(own_client, kubelet, own_namespace, dict(fails)))
         for _ in range(12):
             await asyncio.sleep(chance.uniform(0.2, 1.6))
             new_operator.kill()
             new_operator.start()
         await asyncio.wait_for(playing, 120)
         ends = time.monotonic() + 90
-        while open_ := [job for job in await client.list(PADDLEJOBS, own_namespace) if not _finished(job)]:
+        while open_ := [job for job in await own_client.list(PADDLEJOBS, own_namespace) if not _finished(job)]:
             assert time.monotonic() < ends, [job["status"] for job in open_]
             await asyncio.sleep(0.2)
-        await _until_no_pods(client, own_namespace)
-    for job in await client.list(PADDLEJOBS, own_namespace):
+        await _until_no_pods(own_client, own_namespace)
+    for job in await own_client.list(PADDLEJOBS, own_namespace):
         name, status = job["metadata"]["name"], job["status"]
         expected = ("Failed", 2) if fails[name] == 3 else ("Completed", fails[name])
         assert (status["phase"], status.get("restarts", 0)) == expected, status
         assert status.get("disruptions", 0) == 0, status
-    left = [one["metadata"]["name"] for one in await client.list(CONFIGMAPS, own_namespace)]
+    left = [one["metadata"]["name"] for one in await own_client.list(CONFIGMAPS, own_namespace)]
     assert sum(name.startswith("job-") for name in left) <= JOBS, "at most the last environment of each"
 
 

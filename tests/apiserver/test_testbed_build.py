@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paddlejob.errors import NotPossible
-from testbed.build.binaries import _key, binaries, go
+from testbed.build.binaries import binaries, cache_key, go
 from testbed.build.gomod import go_mod, source_directory
 from testbed.build.recipes import Recipe, recipe
 
@@ -55,8 +55,8 @@ def test_binaries_of_the_user_take_precedence(tmp_path: Path, monkeypatch: pytes
 def test_tags_are_part_of_the_key_and_recipes_without_any_keep_theirs() -> None:
     one = Recipe("etcd", "go.etcd.io/etcd/server/v3", "v3.6.8", ".")
     before = sha256(repr((one.name, one.module, one.version, one.package, one.main, one.ldflags)).encode()).hexdigest()
-    assert _key(one) == f"etcd-v3.6.8-{before[:12]}"
-    assert _key(replace(one, tags="small")) != _key(one)
+    assert cache_key(one) == f"etcd-v3.6.8-{before[:12]}"
+    assert cache_key(replace(one, tags="small")) != cache_key(one)
 
 
 def test_staging_modules_are_replaced_by_their_published_versions() -> None:

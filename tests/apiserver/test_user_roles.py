@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from testbed.controlplane import ControlPlane
+from tests.support.builders import document
+from tests.support.cluster_pdj import ClusterPdj
 
 JOBS = "paddlejobs.batch.paddlepaddle.org"
 
@@ -44,6 +48,26 @@ def test_a_viewer_can_only_read_jobs(installed: ControlPlane, namespace: str, us
     assert may(installed, user, "get", f"{JOBS}/status", namespace)
     for verb in ("create", "patch", "delete"):
         assert not may(installed, user, verb, JOBS, namespace), verb
+
+
+@pytest.mark.parametrize("user", ["view"], indirect=True)
+async def test_a_kubeconfig_that_impersonates_a_user_has_that_users_rights(
+    installed: ControlPlane, namespace: str, user: str, tmp_path: Path
+):
+    """With the rights of the file's own user, `pdj delete` would delete what kubectl may not."""
+    pdj = ClusterPdj(installed, tmp_path)
+    config = json.loads(installed.kubectl("config", "view", "--raw", "-o", "json").stdout)
+    for one in config["users"]:
+        one["user"] |= {"as": user, "as-groups": ["system:serviceaccounts", "system:authenticated"]}
+    (tmp_path / "kubeconfig").write_text(json.dumps(config))
+    job = {**document("mine"), "metadata": {"name": "mine", "namespace": namespace}}
+    installed.kubectl("create", "-f", "-", input=json.dumps(job))
+    pdj.environment["KUBECONFIG"] = str(tmp_path / "kubeconfig")
+    assert "mine" in (await pdj("list", "--cluster", "-n", namespace)).stdout
+    rejected = await pdj("delete", "mine", "--cluster", "-n", namespace)
+    assert rejected.returncode == 1
+    assert f'User "{user}" cannot delete resource "paddlejobs"' in rejected.stderr
+    assert installed.kubectl("-n", namespace, "get", "pdj", "mine").returncode == 0
 
 
 @pytest.mark.parametrize("user", ["edit"], indirect=True)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 Context = Mapping[str, str]
-IF_EXISTS = ("ArnEqualsIfExists",)  # holds if the request has no such key
+PATTERNS = ("ArnEqualsIfExists", "ArnLike", "StringLike")
+OPERATORS = (*PATTERNS, "StringEquals", "ForAnyValue:StringEquals", "ForAllValues:StringEquals")
+IF_ABSENT = ("ArnEqualsIfExists", "ForAllValues:StringEquals")  # hold if the request has no such key
 
 
 def allows(document: Mapping[str, Any], action: str, resource: str = "*", **context: str) -> bool:
@@ -27,9 +29,9 @@ def permits(document: Mapping[str, Any], action: str, resource: str, **context: 
     return allows(document, action, resource, aws__RequestedRegion="us-west-2", **context)
 
 
-def role_allows(boundary: Mapping[str, Any], inline: Mapping[str, Any], action: str, resource: str = "*") -> bool:
-    """Whether a role with this policy and this boundary may do it: both have to allow it."""
-    return allows(boundary, action, resource) and allows(inline, action, resource)
+def role_allows(boundary: Mapping[str, Any], role: str, action: str, resource: str = "*", **context: str) -> bool:
+    """Whether a role of this ARN, with a policy that allows everything and this boundary, may do it."""
+    return allows(boundary, action, resource, aws__PrincipalArn=role, **context)
 
 
 def _matches(patterns: str | list[str], value: str) -> bool:
@@ -38,13 +40,18 @@ def _matches(patterns: str | list[str], value: str) -> bool:
 
 def _holds(conditions: Mapping[str, Mapping[str, Any]], keys: Context) -> bool:
     return all(
-        keys[key] in ([wanted] if isinstance(wanted, str) else wanted) if key in keys else operator in IF_EXISTS
+        _fits(operator, wanted, keys[key]) if key in keys else operator in IF_ABSENT
         for operator, wanted_by_key in conditions.items()
         for key, wanted in wanted_by_key.items()
         if _known(operator)
     )
 
 
+def _fits(operator: str, wanted: str | list[str], value: str) -> bool:
+    listed = [wanted] if isinstance(wanted, str) else wanted
+    return _matches(listed, value) if operator in PATTERNS else value in listed
+
+
 def _known(operator: str) -> bool:
-    assert operator in (*IF_EXISTS, "StringEquals", "ForAnyValue:StringEquals"), f"cannot evaluate {operator}"
+    assert operator in OPERATORS, f"cannot evaluate {operator}"
     return True

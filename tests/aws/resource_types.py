@@ -17,7 +17,7 @@ UNUSED = (
     *("s3:*Cors", "s3:*Inventory*", "s3:*Journal*", "s3:*Lock*", "s3:*Logging"),
     *("s3:*MetadataTable*", "s3:*Metrics*", "s3:*Notification", "s3:*OwnershipControls", "s3:*Replication*"),
     *("s3:*Tiering*", "s3:*Versioning", "s3:*Website", "s3:DeleteBucketEncryption", "s3:DeleteBucketLifecycle"),
-    *("elasticfilesystem:*Replication*", "elasticfilesystem:*FileSystemPolicy", "elasticfilesystem:*Protection"),
+    *("elasticfilesystem:*Replication*", "elasticfilesystem:*Protection"),
     *("elasticfilesystem:DeleteTags", "elasticfilesystem:PutBackupPolicy"),
     *("kms:GenerateDataKeyWithoutPlaintext", "kms:EnableKey"),
     *(
@@ -33,6 +33,7 @@ UNUSED = (
     *("ec2:*NatGatewayAddress", "ec2:*EncryptionControl", "ec2:*SubnetCidrBlock", "ec2:*Tenancy"),
     *("ec2:AcceptAddressTransfer", "ec2:ReplaceRouteTableAssociation", "ec2:UpdateSecurityGroupRuleDescriptions*"),
     *("eks:ActivateCertificateAuthority", "vpc-lattice:*", "vpce:*"),
+    "ec2:DeleteTags",  # The tags of a template do not change.
 )
 
 

@@ -67,6 +67,27 @@ class Script:
         self.no_stack()
         self.takes("create_stack")
 
+    def begins_to_change(self, status: str, *changes: dict[str, Any], reason: str = "") -> None:
+        """What `up` asks where there is a stack, until the preview of its changes; by default it has none."""
+        self.stack_is(status)
+        self.knows_the_caller()
+        self.previews(*changes, reason=reason or "The submitted information didn't contain changes.")
+
+    def completes_creation(self, *events: tuple[str, str, str]) -> None:
+        """`up` of a stack whose creation failed, with these events so far, until CloudFormation is at work again."""
+        self.stack_is("CREATE_FAILED")
+        self.knows_the_caller()
+        self.stack_is("CREATE_FAILED")
+        self.reports(START, *events)
+        self.takes("update_stack", DisableRollback=True)  # all that CloudFormation accepts in this state
+        self.stack_is("UPDATE_IN_PROGRESS")
+
+    def begins_to_delete(self, status: str, *events: tuple[str, str, str]) -> None:
+        self.takes("update_termination_protection", EnableTerminationProtection=False)
+        self.stack_is(status)
+        self.reports(*events)
+        self.takes("delete_stack")
+
     def stack_is(self, status: str, tags: bool = True, **parameters: str) -> None:
         item = {
             "StackId": STACK_ID,

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
@@ -20,7 +19,7 @@ from paddlejob.cloud.aws.access.tokens import token
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import NotPossible
 
-Pdj = Callable[..., str]
+from .kinds import Pdj
 
 
 def decoded(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from paddlejob.cloud.aws.stack.attach import missing_addons
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client, inventory, outputs, stack_state
+from .kinds import Pdj
 from .moto_eks import made_auto_mode
 
-Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made")
 THEIRS = ("--cluster", "theirs", "--region", "us-west-2")
 
@@ -85,7 +84,7 @@ def test_messages_name_the_command_that_takes_attached_data_away(pdj: Pdj) -> No
     with pytest.raises(BadInput) as rejected:
         pdj("data", "attach", *THEIRS, "--file-system-id", files)
     text = str(rejected.value)
-    assert text.startswith(f"fileSystemId: cannot change from none to {files}")
+    assert text.startswith(f"fileSystemId cannot change from none to {files}")
     assert text.endswith("run `pdj aws data detach --cluster theirs --region us-west-2 --delete-data` first")
     stack_state("DELETE_FAILED", "theirs-attachment")
     with pytest.raises(NotPossible, match="run `pdj aws data detach --cluster theirs --region us-west-2` again"):
@@ -108,6 +107,6 @@ def test_a_cluster_that_is_not_there_or_has_its_data_already_is_rejected(pdj: Pd
     )
     with pytest.raises(BadInput, match="`pdj aws up` created theirs with its data; there is nothing to attach"):
         pdj("data", "attach", *THEIRS)
-    with pytest.raises(BadInput, match="--region: is missing"):
+    with pytest.raises(BadInput, match="--region is missing"):
         pdj("data", "attach", "--cluster", "theirs")
     assert client("cloudformation").describe_stacks()["Stacks"] == []

@@ -10,17 +10,13 @@ from typing import Any
 import pytest
 
 from paddlejob.cloud.aws.access.boundary import boundary
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.blockers import blockers
 from paddlejob.errors import BadInput
 
 from .aws_state import client, inventory, outputs
 from .iam import role_allows
-
-Pdj = Callable[..., str]
-NAMED = ("--cluster-name=paddle-cluster", "--region=us-west-2", "--availability-zone=us-west-2a")
-ANYTHING = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+from .kinds import NAMED, Configured, Pdj
 
 
 @pytest.mark.usefixtures("made", "versions")
@@ -32,7 +28,7 @@ def test_a_whole_life(pdj: Pdj, made: dict[str, Any], facts: Callable[..., Any])
     assert {name.split("/")[-1] for name in made if "Addon" in name} == {"aws-efs-csi-driver"}
     assert client("eks").list_nodegroups(clusterName="paddle-cluster")["nodegroups"] == []
     assert "No changes needed." in pdj("up")
-    with pytest.raises(BadInput, match="EKS creates nodes as pods need them, so that there is nothing to scale"):
+    with pytest.raises(BadInput, match="EKS creates nodes as pods need them, so there is nothing to scale"):
         pdj("scale", "2")
     pdj("upgrade", "--yes")
     pdj("destroy", "--yes")
@@ -60,7 +56,7 @@ def test_its_nodes_are_shown_and_do_not_block_the_deletion(pdj: Pdj, facts: Call
     assert [line for line in blockers(aws, "another", vpc) if node in line], "those of others do"
 
 
-def test_settings_of_nodes_are_rejected_with_it(configured: Callable[..., ClusterConfig], pdj: Pdj) -> None:
+def test_settings_of_nodes_are_rejected_with_it(configured: Configured, pdj: Pdj) -> None:
     with pytest.raises(BadInput) as rejected:
         configured(autoMode=True, workerSpot=True, keyName="mine", efa=False)
     assert str(rejected.value) == (
@@ -77,12 +73,15 @@ def test_the_file_that_init_writes_says_what_it_costs_and_forbids(pdj: Pdj, tmp_
 
 
 def test_the_boundary_lets_eks_create_nodes_and_those_get_none_but_the_roles_of_the_cluster(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     limits = boundary(configured(autoMode=True))
-    assert role_allows(limits, ANYTHING, "ec2:CreateFleet")
-    own = "arn:aws:iam::123456789012:role/paddle-cluster-NodeRole-1"
-    assert role_allows(limits, ANYTHING, "iam:PassRole", own)
-    assert not role_allows(limits, ANYTHING, "iam:PassRole", "arn:aws:iam::123456789012:role/admin")
-    assert not role_allows(boundary(configured()), ANYTHING, "ec2:CreateFleet")
+    path = "arn:aws:iam::123456789012:role/paddlejob/paddle-cluster"
+    role, node = f"{path}/control-plane/ClusterRole-1", f"{path}/worker/node/NodeRole-1"
+    assert role_allows(limits, role, "ec2:CreateFleet")
+    assert role_allows(limits, role, "iam:PassRole", node)
+    assert not role_allows(limits, role, "iam:PassRole", role)
+    assert not role_allows(limits, role, "iam:PassRole", "arn:aws:iam::123456789012:role/admin")
+    assert not role_allows(boundary(configured()), role, "ec2:CreateFleet")
+    assert not role_allows(limits, node, "ec2:CreateFleet")
     assert len(json.dumps(limits, separators=(",", ":"))) <= 6144

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.stub import Stubber
 
 from paddlejob.cloud.aws.capacity import capacity_type, efa_interfaces, reservation_problems
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured
+
 RESERVED = {
     "workerInstanceType": "p5.48xlarge",
     "workerCount": 2,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from paddlejob.errors import BadInput
 
 from .aws_state import change, client, inventory, node_group, stack_state
+from .kinds import Made, Pdj
 
 pytestmark = pytest.mark.usefixtures("made", "initialised")
-Made = dict[str, dict[str, Any]]
-Pdj = Callable[..., str]
 
 
 def test_up_again_changes_nothing(pdj: Pdj) -> None:
@@ -104,8 +101,8 @@ def test_a_change_that_would_replace_the_cluster_is_rejected(pdj: Pdj, tmp_path:
     change(tmp_path, "[us-west-2a]", "[us-west-2b]")
     with pytest.raises(BadInput) as rejected:
         pdj("up")
-    assert "availabilityZones: cannot change from us-west-2a to us-west-2b" in str(rejected.value)
-    assert "vpcCIDR: cannot change from 10.0.0.0/16 to 10.1.0.0/16" in str(rejected.value)
+    assert "availabilityZones cannot change from us-west-2a to us-west-2b" in str(rejected.value)
+    assert "vpcCIDR cannot change from 10.0.0.0/16 to 10.1.0.0/16" in str(rejected.value)
 
 
 def test_whoever_runs_up_later_does_not_take_the_cluster_from_its_administrator(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from paddlejob.cloud.aws.config.assets import Assets
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.errors import BadInput, NotPossible
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import NAMED, Configured, Pdj
 
 
 def test_what_init_writes_is_what_load_reads(tmp_path: Path, configured: Configured) -> None:
@@ -64,15 +62,15 @@ GOOD = "clusterName: paddle\nregion: us-west-2\navailabilityZones: [us-west-2a]\
     [
         ("a: [\n", ":2:1: invalid YAML: did not find expected node content"),
         ("clusterName: paddle\n\tregion: us-west-2\n", ":2:1: a tab indents this line; YAML allows only spaces"),
-        (f"{GOOD}---\n{GOOD}", ": contains several documents; keep one"),
+        (f"{GOOD}---\n{GOOD}", " contains several documents; keep one"),
         ("clusterName: !!python/object/apply:os.getpid []\n", ":1:14: the tag !!python/object/apply:os.getpid has"),
-        ("", ": contains no settings; create it with `pdj aws init`"),
-        ("- clusterName: paddle\n", ": contains no settings"),
-        ("just words\n", ": contains no settings"),
+        ("", " contains no settings; create it with `pdj aws init`"),
+        ("- clusterName: paddle\n", " contains no settings"),
+        ("just words\n", " contains no settings"),
         (f"{GOOD}region: us-east-1\n", ":4:1: duplicate key `region`; remove one of them"),
         (f"{GOOD}1: 2\n", ":4: 1: unknown setting; remove it"),
         (f"{GOOD}cluster_name: paddle\n", ":4: cluster_name: unknown setting; did you mean clusterName?"),
-        (f"{GOOD}workerCount:\n", ":4: workerCount: has no value; set one or remove the line"),
+        (f"{GOOD}workerCount:\n", ":4: workerCount has no value; set one or remove the line"),
     ],
 )
 def test_a_broken_file_is_reported_in_one_line_with_its_position(tmp_path: Path, text: str, expected: str) -> None:
@@ -123,11 +121,8 @@ def test_others_can_read_the_file_and_it_is_not_executable(tmp_path: Path, confi
     assert Assets(tmp_path).cluster_yaml.stat().st_mode & 0o777 == 0o644
 
 
-NAMED = ("--cluster-name=paddle", "--region=us-west-2", "--availability-zone=us-west-2a")
-
-
 def test_init_lets_only_the_callers_address_reach_the_api_if_it_is_given(
-    pdj: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pdj: Pdj, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not asked for at any host."""
     output = pdj("init", *NAMED)
@@ -140,3 +135,27 @@ def test_init_lets_only_the_callers_address_reach_the_api_if_it_is_given(
     assert Assets(tmp_path).load().api_access_cidrs == ["203.0.113.9/32"]
     with pytest.raises(BadInput, match=r"192\.168\.1\.7/32"):
         pdj("init", *NAMED, "--replace", "--my-address=192.168.1.7")
+
+
+def test_a_file_with_three_settings_is_the_cluster_that_init_writes(
+    pdj: Pdj, configured: Configured, tmp_path: Path
+) -> None:
+    pdj("init", *NAMED)
+    assert Assets(tmp_path).load() == configured()
+
+
+def test_init_leaves_space_to_scale_whatever_it_begins_with(pdj: Pdj, tmp_path: Path) -> None:
+    found = []
+    for workers in (2, 10, 11):
+        pdj("init", *NAMED, f"--workers={workers}", "--instance-type=g4dn.xlarge", "--spot", "--replace")
+        config = Assets(tmp_path).load()
+        found.append((config.worker_count, config.max_worker_count))
+        assert (config.worker_instance_type, config.worker_spot) == ("g4dn.xlarge", True)
+    assert found == [(2, 10), (10, 10), (11, 11)]
+
+
+def test_init_writes_the_optional_settings_that_it_is_given(pdj: Pdj, tmp_path: Path) -> None:
+    key = "arn:aws:kms:us-west-2:123456789012:key/1"
+    pdj("init", *NAMED, f"--kms-key-arn={key}", "--key-name=mine", "--external-dns-name=paddle")
+    config = Assets(tmp_path).load()
+    assert (config.kms_key_arn, config.key_name, config.external_dns_name) == (key, "mine", "paddle")

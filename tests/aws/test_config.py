@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from cfnlint.decode.decode import decode_str
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from paddlejob.cloud.aws.config.cluster import ClusterConfig, parse_config
+from paddlejob.cloud.aws.config.cluster import parse_config
 from paddlejob.cloud.aws.config.instances import ami_type
 from paddlejob.cloud.aws.templates import render
 from paddlejob.errors import BadInput
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured
 
 
 def problems_of(settings: dict[str, Any]) -> list[str]:
@@ -99,7 +98,7 @@ def test_a_wrong_setting_is_named_with_its_value(
         ({"efa": True}, "efa: its traffic does not cross zones; list one zone in availabilityZones"),
         (
             {"capacityReservationId": "cr-0123456789abcdef0"},
-            "capacityReservationId: is for one zone and not for spot nodes; list one zone, without spot",
+            "capacityReservationId is for one zone and not for spot nodes; list one zone, without spot",
         ),
     ],
 )
@@ -109,6 +108,69 @@ def test_settings_that_do_not_go_together_are_rejected(
     zones = {"availabilityZones": ["us-west-2a", "us-west-2b"]}
     assert problems_of({**settings, **zones, **changes}) == [f"cluster.yaml: {problem}"]
     parse_config({**settings, **changes}, "cluster.yaml")
+    if "efa" not in changes:
+        assert problems_of({**settings, **changes, "workerSpot": True}) == [f"cluster.yaml: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "accepted", "rejected"),
+    [
+        ("clusterName", "a" * 38, "a" * 39),
+        ("externalDNSName", "a" * 63, "a" * 64),
+        ("externalDNSName", ".".join(["a" * 59] * 4), ".".join(["a" * 60] * 4)),
+        ("maxWorkerCount", 1, 0),
+        ("maxWorkerCount", 450, 451),
+        ("workerCount", 0, -1),
+        ("workerCount", 10, 11),
+        ("workerDiskSize", 20, 19),
+        ("workerDiskSize", 16384, 16385),
+        ("vpcCIDR", "10.0.0.0/16", "10.0.0.0/15"),
+        ("vpcCIDR", "192.168.4.0/22", "192.168.4.0/23"),
+        ("vpcCIDR", "172.31.0.0/16", "172.32.0.0/16"),
+        ("availabilityZones", ["us-west-2a", "us-west-2b", "us-west-2c"], [f"us-west-2{zone}" for zone in "abcd"]),
+        ("kubernetesVersion", "1.36", "1.360"),
+        ("kubernetesVersion", "1.36", "2.36"),
+        ("fileSystemId", "fs-01234567", "fs-0123456"),
+        ("administratorArn", "arn:aws:iam::123456789012:user/me", "arn:aws:iam::123456789012:group/us"),
+        ("kmsKeyArn", "arn:aws-cn:kms:us-west-2:123456789012:key/1", "arn:aws:kms:us-west-2:123456789012:alias/mine"),
+        ("apiAccessCIDRs", ["172.32.0.0/16"], ["203.0.113.7/32", "172.31.0.0/16"]),
+    ],
+)
+def test_a_value_is_accepted_up_to_its_limit(
+    configured: Configured, setting: str, accepted: object, rejected: object
+) -> None:
+    configured(**{setting: accepted})
+    with pytest.raises(BadInput, match=rf"cluster\.yaml: {setting}: "):
+        configured(**{setting: rejected})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"region": "Oregon", "kmsKeyArn": "arn:aws:kms:us-west-2:123456789012:key/1"},
+        {"maxWorkerCount": 0, "workerCount": 3},
+    ],
+)
+def test_a_problem_is_not_reported_again_for_what_is_compared_with_the_setting(
+    settings: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    (problem,) = problems_of({**settings, **changes})
+    assert problem.split(": ")[1] == next(iter(changes))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        *(("workerCount", 1), ("maxWorkerCount", 10), ("workerInstanceType", "m5.xlarge"), ("workerSpot", False)),
+        *(("workerDiskSize", 100), ("keyName", "mine"), ("efa", False)),
+        ("capacityReservationId", "cr-0123456789abcdef0"),
+    ],
+)
+def test_each_setting_of_nodes_is_rejected_with_auto_mode_even_with_its_default(
+    configured: Configured, setting: str, value: object
+) -> None:
+    with pytest.raises(BadInput, match=f"ignores {setting}; remove what it ignores"):
+        configured(autoMode=True, **{setting: value})
 
 
 def test_missing_settings_are_named() -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.cost import facts, idle_items, idle_line, stored_line, table
 from paddlejob.cloud.aws.prices import Prices, prices
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import NotPossible
 
+from .kinds import Configured
 from .moto_gaps import price_list_entry
-
-Configured = Callable[..., ClusterConfig]
 
 
 @pytest.mark.usefixtures("made")

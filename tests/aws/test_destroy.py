@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from paddlejob.cloud.aws.stack.stack import StackState
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client, inventory, outputs, stack_state
+from .kinds import Pdj
 
-Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
 
 
@@ -151,7 +150,7 @@ def test_another_file_system_is_not_taken_while_the_data_of_the_first_exists(pdj
     files = client("efs").create_file_system(CreationToken="mine")["FileSystemId"]
     with (tmp_path / "cluster.yaml").open("a") as file:
         file.write(f"fileSystemId: {files}\n")
-    with pytest.raises(BadInput, match=f"fileSystemId: cannot change from none to {files}"):
+    with pytest.raises(BadInput, match=f"fileSystemId cannot change from none to {files}"):
         pdj("up")
 
 

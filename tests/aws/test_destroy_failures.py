@@ -32,10 +32,7 @@ def found(stack: Stack, aws: Script, status: str, *holds: str) -> StackState:
 
 
 def deleted(aws: Script, before: str) -> None:
-    aws.takes("update_termination_protection", EnableTerminationProtection=False)
-    aws.stack_is(before)
-    aws.reports()
-    aws.takes("delete_stack")
+    aws.begins_to_delete(before)
     aws.stack_is("DELETE_COMPLETE")
     aws.reports(DELETING)
 
@@ -71,10 +68,7 @@ def test_a_deletion_that_is_blocked_says_by_what(stack: Stack, monkeypatch: pyte
     reason = "The vpc 'vpc-1' has dependencies and cannot be deleted."
     with Script(stack) as aws:
         state = found(stack, aws, "CREATE_COMPLETE")
-        aws.takes("update_termination_protection", EnableTerminationProtection=False)
-        aws.stack_is("CREATE_COMPLETE")
-        aws.reports(START)
-        aws.takes("delete_stack")
+        aws.begins_to_delete("CREATE_COMPLETE", START)
         aws.stack_is("DELETE_FAILED")
         aws.reports(DELETING, ("Vpc", "DELETE_FAILED", reason))
         aws.holds("Vpc")
@@ -94,26 +88,13 @@ def test_a_session_that_expires_while_waiting_says_how_to_resume(stack: Stack) -
     assert text.endswith("then run the same command to resume")
 
 
-def test_a_cluster_of_paddlejob_0_1_is_recognised_and_not_touched(stack: Stack) -> None:
-    """Its stack holds the data too, which this version would delete with it."""
-    with Script(stack) as aws:
-        aws.stack_is("CREATE_COMPLETE", KeepData="no")
-        aws.stack_is("CREATE_COMPLETE", KeepData="no")
-        text = message(lambda: removal.preflight(Stacks(stack, stack)))
-    assert text.startswith("paddlejob 0.1 created cluster paddle-cluster, with its data in the same stack")
-    assert "with paddlejob 0.1, run `pdj aws destroy --keep-data`" in text
-
-
 def test_interfaces_that_nodes_left_are_deleted_between_the_nodes_and_the_cluster(
     stack: Stack, progress: list[str]
 ) -> None:
     """Not before: a node creates interfaces before it attaches them. Not later: they hold the cluster's group."""
     with Script(stack) as aws:
         state = found(stack, aws, "CREATE_COMPLETE", "Vpc", "Nodes", "Cluster")
-        aws.takes("update_termination_protection", EnableTerminationProtection=False)
-        aws.stack_is("CREATE_COMPLETE")
-        aws.reports()
-        aws.takes("delete_stack")
+        aws.begins_to_delete("CREATE_COMPLETE")
         aws.stack_is("DELETE_IN_PROGRESS")
         aws.reports(DELETING, ("Nodes", "DELETE_IN_PROGRESS", ""))
         aws.stack_is("DELETE_IN_PROGRESS")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.templates.eksctl import eksctl_config
 from paddlejob.cloud.aws.templates.render import parameters
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured, Pdj
 
 
 def rendered(config: ClusterConfig, **asked: str) -> dict[str, Any]:
@@ -21,7 +20,7 @@ def rendered(config: ClusterConfig, **asked: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("made", "initialised")
-def test_the_verb_writes_the_file_and_names_both_commands(pdj: Callable[..., str], tmp_path: Path) -> None:
+def test_the_verb_writes_the_file_and_names_both_commands(pdj: Pdj, tmp_path: Path) -> None:
     output = pdj("render", "--format", "eksctl")
     assert f"eksctl create cluster -f {tmp_path}/eksctl.yaml" in output
     assert "pdj aws data attach --cluster paddle-cluster --region us-west-2" in output

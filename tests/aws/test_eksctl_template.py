@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,8 @@ from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.templates import render
 from paddlejob.cloud.aws.templates.eksctl import eksctl_config
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured
+
 SETTINGS: dict[str, dict[str, Any]] = {
     "small": {},
     "large": {

@@ -46,7 +46,7 @@ def test_without_credentials_it_says_how_to_sign_in(asks: Path, command: str) ->
 
 @pytest.mark.usefixtures("without_credentials")
 def test_the_policy_needs_no_credentials_but_then_the_account(asks: Path) -> None:
-    assert rejected(asks, "policy").startswith("--account-id: is missing, and there are no credentials to ask AWS with")
+    assert rejected(asks, "policy").startswith("--account-id is missing, and there are no credentials to ask AWS with")
     assert "is not an AWS account id; use its 12 digits" in rejected(asks, "policy --account-id mine")
     result = CliRunner().invoke(app, ["policy", "--account-id", "123456789012", "--assets", str(asks)])
     assert result.exit_code == 0
@@ -83,7 +83,7 @@ def test_a_broken_cluster_file_is_rejected_by_each_verb(asks: Path, command: str
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
-        ("--cluster theirs", "--region: is missing; name the region of the cluster, or set AWS_REGION"),
+        ("--cluster theirs", "--region is missing; name the region of the cluster, or set AWS_REGION"),
         ("--cluster theirs --region us-west-9", "EKS is not available in 'us-west-9'; did you mean us-west-2?"),
         ("--cluster theirs --region oregon", "'oregon' is not a region; use one such as us-west-2"),
         ("--cluster their_s --region us-west-2", 'use letters, digits and "-" (no "_")'),

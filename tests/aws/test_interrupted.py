@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from paddlejob.cli.aws.app import app
 
 from .aws_state import client, outputs
+from .kinds import Pdj
 
-Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
 CONTINUES = "CloudFormation continues with paddle-cluster; run the same command again to follow it"
 DATA_CONTINUES = CONTINUES.replace("paddle-cluster", "paddle-cluster-data")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import client
+from .kinds import Pdj
 
 RUNNING = {"status": "ACTIVE", "endpoint": "https://1.eks.amazonaws.com", "certificateAuthority": {"data": "Q0E="}}
 
@@ -89,9 +89,7 @@ def test_the_file_system_has_the_domain_of_its_partition() -> None:
 
 
 @pytest.mark.usefixtures("made", "initialised")
-def test_the_commands_to_create_the_volume_name_the_kubeconfig_where_there_is_one(
-    pdj: Callable[..., str], tmp_path: Path
-) -> None:
+def test_the_commands_to_create_the_volume_name_the_kubeconfig_where_there_is_one(pdj: Pdj, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--nfs and --csi exclude each other"):
         pdj("storage", "--nfs", "--csi")
     files = client("efs").create_file_system(CreationToken="mine")["FileSystemId"]
@@ -110,7 +108,7 @@ def test_the_commands_to_create_the_volume_name_the_kubeconfig_where_there_is_on
 
 @pytest.mark.usefixtures("made", "initialised")
 def test_the_token_of_a_cluster_that_is_named_in_part_takes_the_rest_from_the_file(
-    pdj: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pdj: Pdj, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, str]] = []
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from cfnlint.decode.decode import decode_str
 
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.cost import idle_items
 from paddlejob.cloud.aws.prices import Prices
+from paddlejob.cloud.aws.session import Aws
+from paddlejob.cloud.aws.stack.stack import StackState
+from paddlejob.cloud.aws.stack.up import resolve_parameters
 from paddlejob.cloud.aws.templates import render
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured
+
 KEY = "arn:aws:kms:us-west-2:123456789012:key/1"
 
 
@@ -73,3 +75,24 @@ def test_each_template_says_what_it_is_and_declares_each_parameter_with_its_type
     assert numbers == {"WorkerCount", "MaxWorkerCount", "DiskSize"}
     assert declared["ApiAccessCidrs"]["Type"] == "CommaDelimitedList"
     assert [template.file for template in templates] == ["stack.yaml", "data-stack.yaml", "attachment-stack.yaml"]
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize("path", ["", "/paddlejob/paddle-cluster/"])
+def test_the_roles_of_a_cluster_that_exists_keep_their_path(configured: Configured, path: str) -> None:
+    """Another path would replace the role of the control plane, and with it the cluster."""
+    config = configured()
+    deployed = {name: value for name, value in render.parameters(config).items() if name != "RolePath"}
+    state = StackState(
+        "id", "paddle-cluster", "CREATE_COMPLETE", {}, deployed | ({"RolePath": path} if path else {}), {}
+    )
+    values = resolve_parameters(Aws("us-west-2"), config, state)
+    templates = render.cluster_template(config, values | render.from_data({})), render.data_template("c", path=path)
+    roles = [
+        one["Properties"]
+        for template in templates
+        for one in decode_str(template.text)[0]["Resources"].values()
+        if one["Type"] == "AWS::IAM::Role"
+    ]
+    assert len(roles) == 5
+    assert [("Path" in role) for role in roles] == [bool(path)] * 5

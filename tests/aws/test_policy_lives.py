@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,11 @@ from paddlejob.errors import NotPossible
 
 from .aws_state import change, client, outputs
 from .iam import allows, permits
+from .kinds import ACCOUNT, NAMED, Configured, Pdj
 from .requests_made import FOR_EVERYONE, Request, in_source, record
 from .resource_types import asked_by, attached_templates, templates
 from .test_attach import THEIRS, detach
 
-ACCOUNT = "123456789012"
-Configured = Callable[..., ClusterConfig]
-Pdj = Callable[..., str]
 # The network plugin tags its interfaces with the cluster.
 TAGS = {"ec2:DeleteNetworkInterface": {"aws__ResourceTag/cluster.k8s.amazonaws.com/name": "paddle-cluster"}}
 
@@ -69,8 +67,7 @@ def leave_an_interface() -> None:
 def test_the_life_of_a_cluster_with_auto_mode(
     pdj: Pdj, configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named = ("--cluster-name=paddle-cluster", "--region=us-west-2", "--availability-zone=us-west-2a")
-    pdj("init", *named, "--auto-mode")
+    pdj("init", *NAMED, "--auto-mode")
     made = record(monkeypatch)
     for verb in ("validate", "up", "status", "upgrade --yes", "storage", "kubeconfig", "policy", "render", "up"):
         pdj(*verb.split())
@@ -101,6 +98,8 @@ def by_cloudformation(document: dict[str, Any], config: ClusterConfig, action: s
     """Whether CloudFormation may do that for the user, on each resource that the action is about."""
     name = config.cluster_name
     keys = {"aws__CalledVia": "cloudformation.amazonaws.com", "aws__RequestedRegion": "us-west-2"}
+    if action == "ec2:CreateTags":
+        keys["ec2__CreateAction"] = "CreateVpc"
     border = boundary_arn("us-west-2", ACCOUNT, name)
     special: dict[str, dict[str, list[str]]] = {
         "iam:AttachRolePolicy": {"iam__PolicyARN": [f"arn:aws:iam::aws:policy/{one}" for one in managed(config)]},
@@ -127,7 +126,8 @@ def resources(action: str, name: str) -> Iterator[str]:
     elif verb == "CreateServiceLinkedRole":
         yield f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS"
     elif service == "iam":
-        yield from (f"arn:aws:iam::{ACCOUNT}:role/{name}-{role}-1A2B" for role in ("NodeRole", "data-JobRole"))
+        kinds = ("node/NodeRole", "job/JobRole")
+        yield from (f"arn:aws:iam::{ACCOUNT}:role/paddlejob/{name}/worker/{role}-1A2B" for role in kinds)
     elif service == "eks" and verb not in ("CreateCluster", "DescribeAddonVersions", "DescribeClusterVersions"):
         yield from (f"arn:aws:eks:us-west-2:{ACCOUNT}:{one}" for one in of_cluster(verb, name))
     else:

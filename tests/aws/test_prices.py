@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.cost import facts, idle_items, idle_line, table
 from paddlejob.cloud.aws.prices import Prices, prices
 from paddlejob.cloud.aws.session import Aws
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured
+
 PLAIN = {"operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used"}
 DEARER = [
     {"operatingSystem": "Windows"},

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from paddlejob.cloud.aws.capacity import quota_problems
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.errors import AwsError
 from paddlejob.cloud.aws.session import Aws
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured
+
 # The quotas of EC2 as Service Quotas lists them; the name says which families it is for.
 ON_DEMAND = {
     "L-1216C47A": "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances",

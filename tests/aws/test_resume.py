@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.stack import Stack
 
+from .kinds import Configured
 from .scripted import START, Script, message, up
 
 NODES = {"Action": "Modify", "LogicalResourceId": "Nodes", "ResourceType": "AWS::EKS::Nodegroup"}
-Configured = Callable[..., ClusterConfig]
 
 
 def test_after_a_failure_up_continues_and_does_not_report_the_old_failure_again(
     stack: Stack, configured: Configured, progress: list[str]
 ) -> None:
     with Script(stack) as aws:
-        aws.stack_is("CREATE_FAILED")
-        aws.knows_the_caller()
-        aws.stack_is("CREATE_FAILED")
-        aws.reports(START, ("Nodes", "CREATE_FAILED", "no capacity"))
-        aws.takes("update_stack", DisableRollback=True)  # all that CloudFormation accepts in this state
-        aws.stack_is("UPDATE_IN_PROGRESS")
+        aws.completes_creation(("Nodes", "CREATE_FAILED", "no capacity"))
         aws.stack_is("UPDATE_IN_PROGRESS")
         aws.reports()
         aws.stack_is("UPDATE_COMPLETE")
@@ -59,9 +52,7 @@ def test_a_requested_rollback_reports_its_reason(stack: Stack, configured: Confi
 
 def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.stack_is("CREATE_COMPLETE")
-        aws.knows_the_caller()
-        aws.previews(NODES)
+        aws.begins_to_change("CREATE_COMPLETE", NODES)
         aws.stack_is("CREATE_COMPLETE")
         aws.reports(START)
         aws.takes("execute_change_set", DisableRollback=False)
@@ -78,9 +69,7 @@ def test_an_update_of_a_complete_cluster_that_fails_is_undone(stack: Stack, conf
 
 def test_a_change_that_cloudformation_rejects_is_an_error_with_its_reason(stack: Stack, configured: Configured) -> None:
     with Script(stack) as aws:
-        aws.stack_is("CREATE_COMPLETE")
-        aws.knows_the_caller()
-        aws.previews(reason="Circular dependency between resources")
+        aws.begins_to_change("CREATE_COMPLETE", reason="Circular dependency between resources")
         text = message(lambda: up(stack, configured()))
     assert text == "CloudFormation rejected the change of paddle-cluster: Circular dependency between resources"
 
@@ -89,12 +78,7 @@ def test_nodes_of_a_cluster_that_never_was_complete_cannot_be_exchanged_and_that
     stack: Stack, configured: Configured
 ) -> None:
     with Script(stack) as aws:
-        aws.stack_is("CREATE_FAILED")
-        aws.knows_the_caller()
-        aws.stack_is("CREATE_FAILED")
-        aws.reports(START)
-        aws.takes("update_stack", DisableRollback=True)
-        aws.stack_is("UPDATE_IN_PROGRESS")
+        aws.completes_creation()
         aws.stack_is("UPDATE_FAILED")
         rejection = "Replacement type updates not supported on stack with disable-rollback."
         aws.reports(("paddle-cluster", "UPDATE_IN_PROGRESS", ""), ("Nodes", "UPDATE_FAILED", rejection))
@@ -149,12 +133,6 @@ def test_throttling_while_following_is_waited_out(stack: Stack, configured: Conf
         state, _ = up(stack, configured())
     assert state.status == "CREATE_COMPLETE"
     assert sum("AWS throttled cloudformation:describe_stacks" in line for line in progress) == 1
-
-
-def test_throttling_elsewhere_is_an_error_that_says_to_try_again(stack: Stack, configured: Configured) -> None:
-    with Script(stack) as aws:
-        aws.rejects("describe_stacks", "Throttling", "Rate exceeded")
-        assert "run the same command again in a minute" in message(lambda: up(stack, configured()))
 
 
 def test_after_a_network_failure_the_next_up_resumes(

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.stack.events import Event, first_failure
 from paddlejob.cloud.aws.stack.stack import Stack, Stacks
 from paddlejob.cloud.aws.stack.up import scale
 from paddlejob.cloud.aws.stack.up import up as up_both
 from paddlejob.errors import BadInput
 
+from .kinds import Configured
 from .scripted import START, Script, message, up
 
-Configured = Callable[..., ClusterConfig]
 DELETING = ("paddle-cluster", "DELETE_IN_PROGRESS", "User Initiated")
 
 
 def deletes(aws: Script, status: str, after: str, *events: tuple[str, str, str]) -> None:
     aws.stack_is(status)
-    aws.takes("update_termination_protection", EnableTerminationProtection=False)
-    aws.stack_is(status)
-    aws.reports(START)
-    aws.takes("delete_stack")
+    aws.begins_to_delete(status, START)
     aws.stack_is(after)
     aws.reports(DELETING, *events)
 
@@ -99,9 +94,7 @@ def test_a_creation_that_failed_and_needs_no_change_any_more_is_no_error(stack: 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"])
 def test_a_complete_stack_is_changed_by_a_preview(stack: Stack, configured: Configured, status: str) -> None:
     with Script(stack) as aws:
-        aws.stack_is(status)
-        aws.knows_the_caller()
-        aws.finds_no_changes()
+        aws.begins_to_change(status)
         state, changed = up(stack, configured())
     assert (state.status, changed) == (status, False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from paddlejob.cloud.aws.config.cluster import SETTINGS, ClusterConfig
 from paddlejob.cloud.aws.templates import render
 
+from .kinds import Configured
 from .linting import findings
 
 OWN_KEY = "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -63,7 +63,7 @@ def templates(config: ClusterConfig, **asked: str) -> list[str]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_cfn_lint_finds_nothing(variant: str, configured: Callable[..., ClusterConfig]) -> None:
+def test_cfn_lint_finds_nothing(variant: str, configured: Configured) -> None:
     for template in templates(configured(**VARIANTS[variant]), **ASKED.get(variant, {})):
         assert "@" not in template
         assert findings(template) == []
@@ -93,18 +93,18 @@ def test_cfn_lint_finds_nothing_in_the_attachment_to_a_cluster(region: str) -> N
 
 
 @pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1"])
-def test_cfn_lint_finds_nothing_in_other_partitions(region: str, configured: Callable[..., ClusterConfig]) -> None:
+def test_cfn_lint_finds_nothing_in_other_partitions(region: str, configured: Configured) -> None:
     config = configured(region=region, availabilityZones=[f"{region}a"])
     assert [findings(template, region) for template in templates(config)] == [[], []]
 
 
-def test_cfn_lint_would_find_a_fault(configured: Callable[..., ClusterConfig]) -> None:
+def test_cfn_lint_would_find_a_fault(configured: Configured) -> None:
     values = render.parameters(configured()) | DATA
     assert findings(render.cluster_template(configured(), {**values, "AmiType": "WINDOWS_95"}).text)
     assert findings(templates(configured())[0].replace("Ref: Vpc\n", "Ref: Vcp\n", 1))
 
 
-def test_it_is_small_enough_to_be_sent_as_text(configured: Callable[..., ClusterConfig]) -> None:
+def test_it_is_small_enough_to_be_sent_as_text(configured: Configured) -> None:
     assert all(len(template.encode()) < 51_200 for template in templates(configured()))
 
 
@@ -114,7 +114,7 @@ def resources(config: ClusterConfig, **asked: str) -> dict[str, Any]:
     return {name: resource for stack in parsed for name, resource in stack["Resources"].items()}
 
 
-def test_a_change_that_would_replace_a_resource_is_rejected_or_noted(configured: Callable[..., ClusterConfig]) -> None:
+def test_a_change_that_would_replace_a_resource_is_rejected_or_noted(configured: Configured) -> None:
     """By the schemas of the resource types: each parameter in a property that is only set on creation."""
     found = {
         name
@@ -127,7 +127,7 @@ def test_a_change_that_would_replace_a_resource_is_rejected_or_noted(configured:
     }
     # Whom a change of these replaces goes unnoticed: a DNS zone, an access entry; and the image follows the type.
     harmless = {"BoundaryArn", "ExternalDnsName", "AdministratorArn", "AmiType"}
-    derived = {"JobRoleArn"}  # from the data stack
+    derived = {"JobRoleArn", "RolePath"}  # from the data stack; as it was when the stack was created
     assert found - harmless - derived == {*render.IMMUTABLE, "CapacityType", "InstanceType"}, "the nodes' are shown"
 
 
@@ -139,7 +139,7 @@ def refs(value: Any) -> set[str]:
     return set().union(*(refs(inner) for inner in value)) & PARAMETERS if isinstance(value, list) else set()
 
 
-def test_the_data_is_in_no_stack_that_a_cluster_is_deleted_with(configured: Callable[..., ClusterConfig]) -> None:
+def test_the_data_is_in_no_stack_that_a_cluster_is_deleted_with(configured: Configured) -> None:
     cluster, data = ({*decode_str(template)[0]["Resources"]} for template in templates(configured()))
     assert data == {"FileSystem", "Bucket", "BucketPolicy", "JobRole"}
     assert not data & cluster
@@ -150,7 +150,7 @@ def test_the_data_is_in_no_stack_that_a_cluster_is_deleted_with(configured: Call
 
 
 def test_the_cluster_never_slips_into_the_dear_support_of_old_versions(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     cluster = resources(configured())["Cluster"]["Properties"]
     assert cluster["UpgradePolicy"] == {"SupportType": "STANDARD"}
@@ -159,7 +159,7 @@ def test_the_cluster_never_slips_into_the_dear_support_of_old_versions(
 
 
 def test_nodes_follow_the_version_of_the_control_plane_and_are_not_bound_to_imds_v1(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     made = resources(configured())
     assert made["Nodes"]["Properties"]["Version"] == made["Cluster"]["Properties"]["Version"]
@@ -167,7 +167,7 @@ def test_nodes_follow_the_version_of_the_control_plane_and_are_not_bound_to_imds
     assert options == {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
 
 
-def test_pods_do_not_inherit_the_rights_of_their_node(configured: Callable[..., ClusterConfig]) -> None:
+def test_pods_do_not_inherit_the_rights_of_their_node(configured: Configured) -> None:
     made = resources(configured())
     attached = str(made["NodeRole"]["Properties"]["ManagedPolicyArns"])
     assert "CNI" not in attached, "the network plugin has a role of its own"
@@ -178,7 +178,7 @@ def test_pods_do_not_inherit_the_rights_of_their_node(configured: Callable[..., 
 
 
 def test_nodes_come_after_what_makes_them_ready_and_go_before_their_file_system(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     zones = ["us-west-2a", "us-west-2b", "us-west-2c"]
     nodes = resources(configured(availabilityZones=zones))["Nodes"]
@@ -190,7 +190,7 @@ def test_nodes_come_after_what_makes_them_ready_and_go_before_their_file_system(
     assert resources(configured())["Cluster"]["Properties"]["BootstrapSelfManagedAddons"] is False
 
 
-def test_the_audit_log_is_on_and_the_private_zone_is_opt_in(configured: Callable[..., ClusterConfig]) -> None:
+def test_the_audit_log_is_on_and_the_private_zone_is_opt_in(configured: Configured) -> None:
     made = resources(configured())
     assert made["Cluster"]["Properties"]["Logging"] == {"ClusterLogging": {"EnabledTypes": [{"Type": "audit"}]}}
     assert not {"ApiZone", "ApiName"} & {*made}
@@ -198,7 +198,7 @@ def test_the_audit_log_is_on_and_the_private_zone_is_opt_in(configured: Callable
 
 
 def test_data_that_is_not_used_becomes_cheaper_and_the_bucket_takes_tls_only(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     made = resources(configured())
     assert {"TransitionToIA": "AFTER_30_DAYS"} in made["FileSystem"]["Properties"]["LifecyclePolicies"]
@@ -209,7 +209,7 @@ def test_data_that_is_not_used_becomes_cheaper_and_the_bucket_takes_tls_only(
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
-def test_auto_mode_leaves_the_nodes_and_their_add_ons_to_eks(configured: Callable[..., ClusterConfig]) -> None:
+def test_auto_mode_leaves_the_nodes_and_their_add_ons_to_eks(configured: Configured) -> None:
     made = resources(configured(autoMode=True))
     assert not {"Nodes", "NodeTemplate", "NetworkPlugin", "Proxy", "PodIdentity", "Dns", "NetworkRole"} & {*made}
     cluster = made["Cluster"]["Properties"]
@@ -222,7 +222,7 @@ def test_auto_mode_leaves_the_nodes_and_their_add_ons_to_eks(configured: Callabl
 
 
 def test_every_network_card_gets_an_efa_and_the_nodes_are_near_each_other(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     made = resources(configured(**VARIANTS["efa"]), **ASKED["efa"])
     data = made["NodeTemplate"]["Properties"]["LaunchTemplateData"]
@@ -236,7 +236,7 @@ def test_every_network_card_gets_an_efa_and_the_nodes_are_near_each_other(
 
 
 def test_a_capacity_block_is_named_in_the_launch_template_with_its_type(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     made = resources(configured(**VARIANTS["efa, reservation"]), **ASKED["efa, reservation"])
     data = made["NodeTemplate"]["Properties"]["LaunchTemplateData"]
@@ -251,3 +251,11 @@ def test_a_capacity_block_is_named_in_the_launch_template_with_its_type(
     assert "InstanceMarketOptions" not in data
     assert data["CapacityReservationSpecification"]["CapacityReservationTarget"] == target
     assert on_demand["Nodes"]["Properties"]["InstanceTypes"] == [{"Ref": "InstanceType"}]
+
+
+def test_the_file_system_is_mounted_through_the_network_and_encrypted_only() -> None:
+    made = decode_str(render.data_template("paddle-cluster").text)[0]["Resources"]["FileSystem"]["Properties"]
+    allowed, denied = made["FileSystemPolicy"]["Statement"]
+    assert (allowed["Effect"], denied["Effect"], denied["Action"]) == ("Allow", "Deny", "*")
+    assert allowed["Condition"] == {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}}
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ from paddlejob.errors import BadInput, NotPossible
 
 from .answers import answer
 from .aws_state import change, client, cluster
+from .kinds import Pdj
 
 pytestmark = pytest.mark.usefixtures("made", "initialised", "versions")
-Pdj = Callable[..., str]
 
 
 def parameters() -> dict[str, str]:

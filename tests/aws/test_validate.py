@@ -12,14 +12,13 @@ from botocore.stub import Stubber
 from paddlejob.api.checks.host_ports import node_problems
 from paddlejob.cloud.aws.capacity import quota_problems
 from paddlejob.cloud.aws.checks import online_problems
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.errors import BadInput
 
 from .answers import answer
 from .aws_state import change, client
+from .kinds import Configured, Pdj
 
-Pdj = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
 
 # The document's paddle-cluster-job.yaml, as far as ports are concerned.
@@ -111,7 +110,7 @@ def test_a_name_that_an_eks_cluster_has_already(pdj: Pdj) -> None:
 
 
 def test_a_kubernetes_version_that_eks_no_longer_supports_at_the_normal_price(
-    configured: Callable[..., ClusterConfig],
+    configured: Configured,
 ) -> None:
     aws = Aws("us-west-2")
     offers = {"clusterVersions": [{"clusterVersion": version} for version in ("1.36", "1.35", "1.34")]}
@@ -157,9 +156,7 @@ def test_a_type_that_the_whole_region_does_not_offer(pdj: Pdj, monkeypatch: pyte
     assert problems(pdj).endswith(f"cluster.yaml: {expected}")
 
 
-def test_with_auto_mode_no_instance_type_is_asked_for(
-    configured: Callable[..., ClusterConfig], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_auto_mode_no_instance_type_is_asked_for(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, "DescribeInstanceTypeOfferings", lambda _: {"InstanceTypeOfferings": []})
     assert online_problems(Aws("us-west-2"), configured(autoMode=True)) == []
     assert len(online_problems(Aws("us-west-2"), configured())) == 1
@@ -237,7 +234,7 @@ QUOTA = {"QuotaName": "Running On-Demand Standard instances", "Value": 16.0}
 @pytest.mark.parametrize(("workers", "count"), [(4, 0), (5, 1)])
 @pytest.mark.usefixtures("made")
 def test_nodes_beyond_the_quota_are_reported_before_anything_is_created(
-    configured: Callable[..., ClusterConfig], monkeypatch: pytest.MonkeyPatch, workers: int, count: int
+    configured: Configured, monkeypatch: pytest.MonkeyPatch, workers: int, count: int
 ) -> None:
     """moto has no quotas of EC2."""
     plainly = Aws.call
@@ -256,6 +253,6 @@ def test_nodes_beyond_the_quota_are_reported_before_anything_is_created(
 
 
 @pytest.mark.usefixtures("made")
-def test_a_quota_that_cannot_be_read_is_no_problem(configured: Callable[..., ClusterConfig]) -> None:
+def test_a_quota_that_cannot_be_read_is_no_problem(configured: Configured) -> None:
     for name in ("m5.xlarge", "g4dn.xlarge", "p3.2xlarge", "u-6tb1.112xlarge"):
         assert quota_problems(Aws("us-west-2"), configured(workerInstanceType=name)) == []

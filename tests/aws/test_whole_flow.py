@@ -13,9 +13,8 @@ import yaml
 from paddlejob.errors import BadInput, NotPossible
 
 from .aws_state import change, client, cluster, node_group, outputs, zones_of
+from .kinds import Made, Pdj
 
-Pdj = Callable[..., str]
-Made = dict[str, dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("made", "initialised")
 
 
@@ -148,29 +147,32 @@ def test_storage_is_the_documents_volume_and_claim_for_this_file_system(
     with pytest.raises(NotPossible, match="has no file system yet"):
         pdj("storage")
     pdj("up")
-    output = pdj("storage", "--nfs")
-    server = f"{outputs()['FileSystemId']}.efs.us-west-2.amazonaws.com"
+    output = pdj("storage", "--csi")
+    files = outputs()["FileSystemId"]
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
     assert volume["metadata"] == {"name": "efsvol"}
-    assert volume["spec"]["nfs"] == {"server": server, "path": "/"}
-    assert "noresvport" in volume["spec"]["mountOptions"], "else EFS may not reconnect after a lost connection"
+    assert volume["spec"]["csi"] == {"driver": "efs.csi.aws.com", "volumeHandle": files}
     assert volume["spec"]["capacity"] == {"storage": "100Gi"}
     claim = yaml.safe_load((tmp_path / "pvc.yaml").read_text())
     assert claim["spec"]["storageClassName"] == ""
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
-    options = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport"
-    assert f"sudo mount -t nfs4 -o {options} {server}:/ efs" in output
+    mount = f"sudo dnf install -y amazon-efs-utils && mkdir -p efs && sudo mount -t efs -o tls {files}:/ efs"
+    assert mount in output
     assert "Data costs $0.300 per GiB-month in EFS, $0.030 per GiB read from it, $0.060 per GiB written" in output
     assert facts("storage") == {
-        "fileSystem": outputs()["FileSystemId"],
-        "server": server,
-        "mount": f"mkdir -p efs && sudo mount -t nfs4 -o {options} {server}:/ efs",
+        "fileSystem": files,
+        "server": f"{files}.efs.us-west-2.amazonaws.com",
+        "mount": mount,
         "files": [str(tmp_path / "pv.yaml"), str(tmp_path / "pvc.yaml")],
     }
-    for option in ([], ["--csi"]):
-        pdj("storage", *option)
+    with pytest.raises(BadInput, match="accepts encrypted mounts only; omit --nfs"):
+        pdj("storage", "--nfs")
+    with (tmp_path / "cluster.yaml").open("a") as file:
+        file.write(f"fileSystemId: {files}\n")
+    pdj("storage", "--nfs")
     volume = yaml.safe_load((tmp_path / "pv.yaml").read_text())
-    assert volume["spec"]["csi"] == {"driver": "efs.csi.aws.com", "volumeHandle": outputs()["FileSystemId"]}
+    assert volume["spec"]["nfs"] == {"server": f"{files}.efs.us-west-2.amazonaws.com", "path": "/"}
+    assert "noresvport" in volume["spec"]["mountOptions"], "else EFS may not reconnect after a lost connection"
 
 
 def test_render_writes_what_up_sends(pdj: Pdj, tmp_path: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from botocore.stub import Stubber
 
 from paddlejob.cloud.aws import checks
-from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.zones import second_zone
 from paddlejob.errors import NotPossible
 
-Configured = Callable[..., ClusterConfig]
+from .kinds import Configured
+
 USABLE = [
     {"Name": "state", "Values": ["available"]},
     {"Name": "zone-type", "Values": ["availability-zone"]},  # no Local Zones

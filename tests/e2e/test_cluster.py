@@ -70,6 +70,27 @@ def test_a_service_is_reached_by_its_name_from_another_node(cluster: Cluster, cl
 
 
 @pytest.mark.full
+def test_the_address_of_a_pod_that_is_gone_stays_known_where_names_are_cached(
+    cluster: Cluster, cluster_namespace: str
+) -> None:
+    run(cluster, cluster_namespace, pod("visitor", "node-2", "sleep", "3600"))
+    run(cluster, cluster_namespace, say_hello("node-1"))
+    cluster.kubectl("expose", "pod", "greeter", "-n", cluster_namespace, "--port=80", "--cluster-ip=None")
+    name = f"greeter.{cluster_namespace}.svc.cluster.local"
+    look_up = ["exec", "visitor", "-n", cluster_namespace, "--", "nslookup", name]
+
+    def known() -> bool:
+        return f"Name:\t{name}" in cluster.kubectl(*look_up, check=False).stdout
+
+    with cluster.names.cached():
+        assert eventually(known)
+        cluster.kubectl("delete", "pod", "greeter", "-n", cluster_namespace, "--force", "--grace-period=0")
+        time.sleep(10)
+        assert known()
+    assert eventually(lambda: not known())
+
+
+@pytest.mark.full
 def test_a_service_is_reached_from_where_the_control_plane_runs(cluster: Cluster, cluster_namespace: str) -> None:
     run(cluster, cluster_namespace, say_hello("node-3"))
     cluster.kubectl("expose", "pod", "greeter", "-n", cluster_namespace, "--port=80", "--target-port=8080")

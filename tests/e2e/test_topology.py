@@ -92,7 +92,7 @@ def test_a_job_that_fits_in_no_zone_waits_with_the_reason_and_moves_to_one_that_
     assert [zones[node] for node in nodes_of(job).values()] == ["east", "east"]
     assert status["attempt"] > 1 and "avoidedDomains" not in status
     reasons = [one["reason"] for one in status["pastAttempts"]]
-    assert set(reasons) == {"HalfPlaced"}, reasons
+    assert set(reasons) == {"PartiallyScheduled"}, reasons
     job.kubectl("delete", "pdj", job.name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -120,8 +121,25 @@ async def a_job_that_keeps_failing_fails_and_says_why(stage: Stage) -> None:
     await stage.until(phase="Running", restarts=1)
     await stage.exit("story-worker-0", 7, message="first line\nValueError: no such column")
     status = await stage.until(phase="Failed", reason="BackoffLimitExceeded")
-    assert "story-worker-0 failed with exit status 7" in status["message"]
-    assert "ValueError: no such column" in status["message"]
+    assert status["message"].startswith("ValueError: no such column (worker 0, exit status 7); ")
+
+
+async def a_missing_module_fails_the_job_at_once_and_is_the_headline(stage: Stage) -> None:
+    await stage.submit(workers=2)
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-1", 1, message="Traceback\nModuleNotFoundError: No module named 'x'")
+    status = await stage.until(phase="Failed", reason="ProgramFailed", attempt=1)
+    assert status["message"].startswith("ModuleNotFoundError: No module named 'x' (worker 1, exit status 1); ")
+
+
+async def the_same_error_twice_before_any_progress_fails_the_job(stage: Stage) -> None:
+    await stage.submit(workers=1)
+    await stage.until(phase="Running")
+    await stage.exit("story-worker-0", 7, message="ValueError: no such column")
+    await stage.until(phase="Running", restarts=1)
+    await stage.exit("story-worker-0", 7, message="ValueError: no such column")
+    status = await stage.until(phase="Failed", reason="ProgramFailed", restarts=1)
+    assert "two attempts in a row ended so before any progress" in status["message"]
 
 
 async def a_command_that_does_not_exist_fails_the_job_at_once(stage: Stage) -> None:
@@ -315,7 +333,7 @@ async def by_service_pods_have_names(stage: Stage) -> None:
     await stage.submit(workers=2, intranet="Service")
     await stage.until(phase="Running")
     seen = await stage.environment("story-worker-1")
-    assert seen["POD_IP"].startswith("story-worker-1.")
+    assert re.fullmatch(r"worker-1-.{5}-1\.story-peers\..+\.svc", seen["POD_IP"])
 
 
 async def on_the_host_network_pods_have_port_blocks_of_their_own(stage: Stage) -> None:
@@ -334,6 +352,8 @@ STORIES: tuple[Story, ...] = (
     a_heter_job_gives_every_role_its_stage,
     a_failed_worker_restarts_the_whole_job_once,
     a_job_that_keeps_failing_fails_and_says_why,
+    a_missing_module_fails_the_job_at_once_and_is_the_headline,
+    the_same_error_twice_before_any_progress_fails_the_job,
     a_command_that_does_not_exist_fails_the_job_at_once,
     a_server_that_exits_restarts_the_job,
     suspending_removes_the_pods_and_resuming_starts_them_again,

@@ -159,7 +159,7 @@ def test_without_a_role_the_error_has_the_commands_that_grant_it(job: Job):
 
 def test_without_a_role_an_indexed_job_uses_dns(job: Job, monkeypatch: pytest.MonkeyPatch):
     names = {f"{JOB}-{index}.{JOB}": f"10.0.0.{30 - index}" for index in range(3)}
-    monkeypatch.setattr("paddlejob.launch.discovery._resolve", names.__getitem__)
+    monkeypatch.setattr("paddlejob.launch.discovery.look_up", names.__getitem__)
     found = job.discovery("10.0.0.30", indexed=True).discover(time.monotonic() + 30)
     assert found == Group(("10.0.0.30", "10.0.0.29", "10.0.0.28"), 0)
 

@@ -78,8 +78,8 @@ def test_a_directory_that_is_not_on_a_volume_is_a_warning(
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "_mount_points", lambda: {"/", mounted})
-    module._warn_without_volume(Path("/home/work/mfs/paddle-cluster-job"))
+    monkeypatch.setattr(module, "mount_points", lambda: {"/", mounted})
+    module.warn_without_volume(Path("/home/work/mfs/paddle-cluster-job"))
     assert ("is not on a volume" in capsys.readouterr().out) == warned
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.launch.pods import START_PADDLE, START_SH, stage, wait_until
 from tests.launch.recorder import Cluster
+from tests.unit.launch.documents import SERVER, logged
 
 
 @pytest.fixture
@@ -24,35 +25,9 @@ def cluster(tmp_path: Path):
 def test_server_and_trainer_get_the_documents_flags_in_the_documents_order(cluster: Cluster):
     cluster.wait_for_trainers()
     for rank in range(3):
-        assert cluster.recorded("train", rank) == [
-            "train",
-            "--nics=eth0",
-            "--port=7164",
-            "--ports_num=2",
-            "--comment=paddle_process_by_paddle",
-            f"--pservers={','.join(cluster.on.addresses)}",
-            "--ports_num_for_sparse=2",
-            "--config=./trainer_config.py",
-            "--trainer_count=4",
-            "--num_passes=10",
-            "--use_gpu=0",
-            "--log_period=50",
-            "--dot_period=10",
-            "--saving_period=1",
-            "--local=0",
-            f"--trainer_id={rank}",
-            f"--save_dir={cluster.on.job}/output",
-            "--num_gradient_servers=3",
-        ]
-        assert cluster.recorded("pserver", rank) == [
-            "pserver",
-            "--nics=eth0",
-            "--port=7164",
-            "--ports_num=2",
-            "--ports_num_for_sparse=2",
-            "--num_gradient_servers=3",
-            "--comment=paddle_process_by_paddle",
-        ]
+        flags = logged(cluster.on.addresses, rank, str(cluster.on.job))
+        assert cluster.recorded("train", rank) == ["train", *flags, "--num_gradient_servers=3"]
+        assert cluster.recorded("pserver", rank) == ["pserver", *SERVER]
         assert cluster.recorded("data", rank) == ["part", str(rank)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,36 +24,51 @@ def rejected(pdj: Pdj, *arguments: str, code: int = 2) -> str:
     return done.stderr
 
 
-def test_a_missing_file(pdj: Pdj):
+CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "efsvol"}}]}
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "messages"),
+    [
+        ("kind: PaddleJob\nspec: [1, 2\nx: y\n", [], ["job.yaml:3:2: invalid YAML"]),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", [], ["contains no PaddleJob"]),
+        ({"cleanPodPolicy": "Sometimes", "container": {"imag": "x"}}, [], ["cleanPodPolicy", 'did you mean "image"?']),
+        ({"command": [""]}, [], ["is empty; write the name of the program"]),
+        ({"container": {"resources": {"limits": {"gpu": 1}}}}, [], ["nvidia.com/gpu"]),
+        ({}, ["--volume", "claim=/no/such/place"], ["/no/such/place is not a directory"]),
+        (
+            {"pod": CLAIM},
+            ["--volume", "efsvl=."],
+            ["--volume efsvl: no volume claim has this name; the job has: efsvol"],
+        ),
+        ({}, ["--image", "other=."], ["--image other: no container uses this image; the job has: program"]),
+        (
+            {"container": {"image": ""}},
+            ["--image", "other=."],
+            ["pdj: --image other: no container uses this image; the job names no image\n"],
+        ),
+    ],
+)
+def test_a_job_or_an_option_that_cannot_be_used_is_named(
+    pdj: Pdj, given: str | dict[str, Any], options: list[str], messages: list[str]
+):
+    file = pdj.folder / "job.yaml"
+    if isinstance(given, str):
+        file.write_text(given)
+    else:
+        file = Path(pdj.write(**{"command": ["true"], **given}))
+    output = rejected(pdj, *options, str(file))
+    for message in messages:
+        assert message in output
+
+
+def test_what_is_no_file_and_two_jobs_of_one_name_are_named(pdj: Pdj):
     assert "absent.yaml: no such file" in rejected(pdj, "absent.yaml")
-
-
-def test_a_directory(pdj: Pdj):
     assert "is a directory" in rejected(pdj, str(pdj.folder))
-
-
-def test_yaml_that_does_not_parse_is_shown_by_line_and_column(pdj: Pdj):
-    (pdj.folder / "bad.yaml").write_text("kind: PaddleJob\nspec: [1, 2\nx: y\n")
-    assert "bad.yaml:3:2: invalid YAML" in rejected(pdj, "bad.yaml")
-
-
-def test_a_file_without_a_job(pdj: Pdj):
-    (pdj.folder / "pod.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
-    assert "contains no PaddleJob" in rejected(pdj, "pod.yaml")
-
-
-def test_every_fault_of_a_job_at_once(pdj: Pdj):
-    file = Path(pdj.write(command=["true"], cleanPodPolicy="Sometimes"))
-    file.write_text(file.read_text().replace("image: program", "imag: program"))
-    output = rejected(pdj, str(file))
-    assert "spec.cleanPodPolicy" in output
-    assert 'did you mean "image"?' in output
-
-
-def test_two_jobs_of_one_name_in_a_file(pdj: Pdj):
     file = Path(pdj.write(command=["true"]))
     file.write_text(f"{file.read_text()}---\n{file.read_text()}")
-    assert "two jobs are named job" in rejected(pdj, str(file))
+    assert "job job is defined twice; rename one" in rejected(pdj, str(file))
+    assert "has no command" in rejected(pdj, pdj.write(), code=1)
 
 
 def test_the_launcher_with_servers_is_noted_before_the_job_hangs(pdj: Pdj):
@@ -69,31 +85,6 @@ def test_several_jobs_in_a_file_all_run(pdj: Pdj):
     done = pdj("run", "both.yaml")
     assert done.returncode == 0, done.stderr
     assert [pdj.log(name, "worker-0") for name in ("one", "two")] == ["one\n", "two\n"]
-
-
-def test_an_image_without_a_command(pdj: Pdj):
-    assert "has no command" in rejected(pdj, pdj.write(), code=1)
-
-
-def test_a_volume_option_that_names_no_directory(pdj: Pdj):
-    output = rejected(pdj, "--volume", "claim=/no/such/place", pdj.write(command=["true"]))
-    assert "/no/such/place is not a directory" in output
-
-
-def test_a_volume_option_that_no_job_has(pdj: Pdj):
-    pod = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "efsvol"}}]}
-    output = rejected(pdj, "--volume", f"efsvl={pdj.folder}", pdj.write(command=["true"], pod=pod))
-    assert "--volume efsvl: no volume claim has this name; the job has: efsvol" in output
-
-
-def test_an_image_option_that_no_container_has(pdj: Pdj):
-    output = rejected(pdj, "--image", f"other={pdj.folder}", pdj.write(command=["true"]))
-    assert "--image other: no container uses this image; the job has: program" in output
-
-
-def test_an_image_option_for_a_job_without_an_image(pdj: Pdj):
-    output = rejected(pdj, "--image", f"other={pdj.folder}", pdj.write(command=["true"], container={"image": ""}))
-    assert output == "pdj: --image other: no container uses this image; the job names no image\n"
 
 
 def test_a_job_that_can_never_fit_says_so_at_once_and_overcommit_runs_it(pdj: Pdj):
@@ -166,23 +157,20 @@ def test_a_namespace_that_leads_out_of_the_store_removes_nothing(pdj: Pdj):
     assert thesis.read_text() == "three years of work"
 
 
-@pytest.mark.parametrize("verb", ["run", "delete"])
-def test_a_bad_namespace_on_the_command_line_is_one_message(pdj: Pdj, verb: str):
+def test_a_name_on_the_command_line_that_leads_out_of_the_store_is_one_message(pdj: Pdj):
     thesis = precious(pdj)
     file = pdj.write("project", command=["true"])
-    done = pdj(verb, file if verb == "run" else "project", "-n", "../..")
-    assert done.returncode == 2, done
-    assert done.stderr.startswith("pdj: --namespace ../..: is not a valid namespace")
-    assert "Traceback" not in done.stderr
-    assert thesis.exists()
-
-
-@pytest.mark.parametrize("verb", ["get", "delete"])
-def test_a_job_name_that_leads_out_of_the_store_is_rejected(pdj: Pdj, verb: str):
-    thesis = precious(pdj)
-    done = pdj(verb, "../../../project")
-    assert done.returncode == 2, done
-    assert "not a valid job name" in done.stderr
+    bad = "pdj: --namespace ../.. is not a valid namespace"
+    for arguments, message in (
+        (("run", file, "-n", "../.."), bad),
+        (("delete", "project", "-n", "../.."), bad),
+        (("get", "../../../project"), "not a valid job name"),
+        (("delete", "../../../project"), "not a valid job name"),
+    ):
+        done = pdj(*arguments)
+        assert done.returncode == 2, done
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
     assert thesis.exists()
 
 
@@ -204,16 +192,7 @@ def test_no_name_in_a_template_leads_out_of_the_directories_of_a_job(pdj: Pdj):
     assert not list(pdj.folder.rglob("evil*"))
 
 
-def test_a_misspelled_gpu_is_rejected_as_by_validate_and_nothing_starts(pdj: Pdj):
-    job = pdj.write("job", container={"resources": {"limits": {"gpu": 1}}}, command=["true"])
-    assert "nvidia.com/gpu" in rejected(pdj, job)
-
-
-def test_an_empty_command_is_rejected(pdj: Pdj):
-    assert "is empty; write the name of the program" in rejected(pdj, pdj.write("job", command=[""]))
-
-
-def test_a_run_that_fails_to_start_keeps_the_former_job_of_its_name(pdj: Pdj):
+def test_a_run_that_fails_to_start_keeps_the_previous_job_of_its_name(pdj: Pdj):
     assert pdj("run", pdj.write("job", command=["echo", "first"])).returncode == 0
     assert pdj("run", pdj.write("job", command=[""])).returncode == 2
     assert "first" in pdj("logs", "job").stdout

@@ -17,7 +17,7 @@ from paddlejob.api.types import Role, Status
 from paddlejob.local.engine import LocalEngine
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.state.changes import change_spec
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
 
 FOUR_CPUS = Machine("machine", cpus=4, memory=64 << 30)
 WORKS = """
@@ -128,7 +128,7 @@ def contiguous(size: int) -> list[dict[str, str]]:
 async def test_an_elastic_job_starts_with_three_of_four_workers_grows_when_another_job_ends_and_completes(
     tmp_path: Path,
 ):
-    async with LocalEngine(Store(tmp_path / "state"), FOUR_CPUS) as engine:
+    async with LocalEngine(JobStore(tmp_path / "state"), FOUR_CPUS) as engine:
         runs = Runs(engine, tmp_path)
         await runs.submit("other", workers=1)
         await runs.until_running("other", "1/1")
@@ -147,7 +147,7 @@ async def test_an_elastic_job_starts_with_three_of_four_workers_grows_when_anoth
 
 
 async def test_a_waiting_worker_shows_why_and_takes_nothing_from_other_jobs(tmp_path: Path):
-    async with LocalEngine(Store(tmp_path / "state"), FOUR_CPUS) as engine:
+    async with LocalEngine(JobStore(tmp_path / "state"), FOUR_CPUS) as engine:
         runs = Runs(engine, tmp_path)
         await runs.submit("other", workers=1)
         await runs.until_running("other", "1/1")
@@ -164,7 +164,7 @@ async def test_a_waiting_worker_shows_why_and_takes_nothing_from_other_jobs(tmp_
 
 
 async def test_a_killed_worker_of_a_smaller_job_is_restarted_at_the_same_size(tmp_path: Path):
-    async with LocalEngine(Store(tmp_path / "state"), FOUR_CPUS) as engine:
+    async with LocalEngine(JobStore(tmp_path / "state"), FOUR_CPUS) as engine:
         runs = Runs(engine, tmp_path)
         await runs.submit("other", workers=1)
         await runs.until_running("other", "1/1")
@@ -184,7 +184,7 @@ async def test_a_killed_worker_of_a_smaller_job_is_restarted_at_the_same_size(tm
 @pytest.mark.xdist_group("training")
 async def test_training_that_grows_continues_from_its_checkpoint(tmp_path: Path):
     pytest.importorskip("paddle", reason="PaddlePaddle is not installed")
-    async with LocalEngine(Store(tmp_path / "state"), FOUR_CPUS) as engine:
+    async with LocalEngine(JobStore(tmp_path / "state"), FOUR_CPUS) as engine:
         runs = Runs(engine, tmp_path)
         await runs.submit("other", workers=1)
         await runs.until_running("other", "1/1")

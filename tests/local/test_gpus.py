@@ -90,7 +90,7 @@ def test_overcommit_shares_a_gpu_in_use_and_says_so(users: list[Pdj]):
     assert done.returncode == 0, done.stderr
     assert printed(ben) == "gpus: 0\n"
     assert (
-        "note: nvidia.com/gpu: 2 of 2 GPUs are in use by other jobs and are shared because of --overcommit"
+        "note: nvidia.com/gpu: 2 of 2 devices are in use by other jobs and are shared because of --overcommit"
         in done.stderr
     )
     (event,) = [one for one in ben.folder_of("train").events() if one["reason"] == "GPUShared"]

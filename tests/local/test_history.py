@@ -1,4 +1,4 @@
-"""Former runs on this machine, as a user sees them."""
+"""Previous runs on this machine, as a user sees them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ran(pdj: Pdj) -> Pdj:
     return pdj
 
 
-def test_former_runs_are_listed_and_read(ran: Pdj):
+def test_previous_runs_are_listed_and_read(ran: Pdj):
     header, *rows = ran("list", "--history").stdout.splitlines()
     assert header.split()[:3] == ["NAME", "RUN", "STATUS"]
     assert [row.split()[:3] for row in rows] == [
@@ -32,13 +32,13 @@ def test_former_runs_are_listed_and_read(ran: Pdj):
     assert [one["run"] for one in json.loads(ran("list", "--history", "-o", "json").stdout)] == [1, 2, 3]
     missing = ran("logs", "job", "--run", "9")
     assert missing.returncode == 2
-    assert "run 9 of job job is not kept; kept former runs: 1, 2" in missing.stderr
+    assert "run 9 of job job is not kept; kept previous runs: 1, 2" in missing.stderr
 
 
-def test_former_runs_are_cleaned_and_deleted_with_their_job(ran: Pdj):
-    assert "removed 1 former run, " in ran("clean", "job", "--keep", "1").stdout
+def test_previous_runs_are_cleaned_and_deleted_with_their_job(ran: Pdj):
+    assert "removed 1 previous run, " in ran("clean", "job", "--keep", "1").stdout
     assert ran("logs", "job", "--run", "2").returncode == 0
-    assert "job none has no former runs" in ran("clean", "none").stderr
+    assert "job none has no previous runs" in ran("clean", "none").stderr
     assert ran("delete", "job").returncode == 0
     assert "No runs found" in ran("list", "--history").stderr
     assert not list((ran.state / "history").rglob("*.log"))
@@ -66,6 +66,6 @@ def test_a_copy_of_the_logs_is_kept_by_replica(pdj: Pdj):
     assert copied == {"job-worker-0.log": "from 0\n", "job-worker-1.log": "from 1\n"}
     again = pdj("logs", "job", "--save", "copy")
     assert again.returncode == 2
-    assert "--save copy: is not a directory, or has logs of job already; choose another" in again.stderr
+    assert "--save copy is not a directory, or has logs of job already; choose another" in again.stderr
     single = pdj("logs", "job", "--index", "1", "--save", "single")
     assert single.stdout == (pdj.folder / "single" / "job.log").read_text() == "from 1\n"

@@ -44,7 +44,7 @@ def test_a_post_start_hook_that_fails_is_the_reason_with_its_status_and_output(p
     failed = pdj("run", file)
     assert failed.returncode == 1
     expected = "job-worker-0 was killed: its postStart hook failed with exit status 3; correct the hook"
-    assert f"{expected}\nno license server" in failed.stderr
+    assert f"{expected}; failed once, backoffLimit is 0\nno license server" in failed.stderr
     assert "137" not in failed.stderr
     why = pdj("why", "job").stdout
     assert expected in why

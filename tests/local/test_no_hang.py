@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.support.pdj import Pdj, send, wait
@@ -63,16 +64,6 @@ def test_the_program_starts_while_a_hook_of_a_sidecar_still_runs(pdj: Pdj):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_sidecar_that_crashes_is_shown(pdj: Pdj):
-    file = Path(pdj.write(command=["sleep", "1"]))
-    document = yaml.safe_load(file.read_text())
-    crash = {"name": "metrics", "image": "program", "command": ["bash", "-c", "echo no port; exit 4"]}
-    document["spec"]["worker"]["template"]["spec"]["containers"].append(crash)
-    file.write_text(yaml.safe_dump(document))
-    assert pdj("run", str(file)).returncode == 0
-    assert "container metrics of job-worker-0 failed with exit status 4" in pdj("get", "job").stdout
-
-
 def test_an_init_container_over_its_memory_limit_fails_the_pod(pdj: Pdj):
     hungry = init(["python3", "-c", "import time; x = bytearray(300 << 20); time.sleep(300)"])
     hungry["resources"] = {"limits": {"memory": "100Mi"}}
@@ -104,52 +95,58 @@ def test_an_init_container_that_ends_on_the_deadline_starts_nothing_else(pdj: Pd
     assert not (pdj.folder / "ran").exists()
 
 
-def test_a_mount_of_an_unknown_volume_is_rejected(pdj: Pdj):
-    mount = {"volumeMounts": [{"name": "dta", "mountPath": "/nas"}]}
-    pod = {"volumes": [{"name": "data", "emptyDir": {}}]}
-    assert "dta" in rejected(pdj, pdj.write(command=TRUE, container=mount, pod=pod))
+def stored(kind: str, name: str, **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, **fields}
 
 
-def test_two_containers_of_one_name_are_rejected(pdj: Pdj):
-    assert "paddle" in rejected(pdj, pdj.write(command=TRUE, pod={"initContainers": [init(TRUE, "paddle")]}))
+RATES = stored("ConfigMap", "rates", data={"lr": "0.1"})
+FROM_RATES = {"envFrom": [{"configMapRef": {"name": "rates"}}]}
+LACKING = [{"name": "LR", "valueFrom": {"configMapKeyRef": {"name": "rates", "key": "rate"}}}]
+FILES = {"name": "files", "configMap": {"name": "rates", "items": [{"key": "momentum", "path": "m"}]}}
 
 
-def test_a_number_in_a_config_map_is_rejected_with_the_quotes_to_write(pdj: Pdj):
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rates"}, "data": {"lr": 0.1}}
-    file = with_objects(pdj.write(command=TRUE, container={"envFrom": [{"configMapRef": {"name": "rates"}}]}), config)
-    assert 'data.lr: values are strings; write "0.1" in quotes (ConfigMap rates)' in rejected(pdj, file)
+@pytest.mark.parametrize(
+    ("container", "pod", "objects", "messages"),
+    [
+        ({"volumeMounts": [{"name": "dta", "mountPath": "/n"}]}, {"volumes": [{"name": "d"}]}, [], ["dta"]),
+        ({}, {"initContainers": [init(TRUE, "paddle")]}, [], ["paddle"]),
+        (
+            FROM_RATES,
+            {},
+            [stored("ConfigMap", "rates", data={"lr": 0.1})],
+            ['data.lr: values are strings; write "0.1" in quotes (ConfigMap rates)'],
+        ),
+        (
+            {"env": LACKING},
+            {"volumes": [FILES]},
+            [RATES],
+            ["ConfigMap rates has no key rate", "ConfigMap rates has no key momentum"],
+        ),
+        (
+            {"envFrom": [{"secretRef": {"name": "key"}}]},
+            {},
+            [stored("Secret", "key", data={"token": "not base64!"})],
+            ["data.token is not base64; encode it"],
+        ),
+    ],
+)
+def test_a_reference_to_nothing_and_an_object_that_cannot_be_used_are_rejected(
+    pdj: Pdj, container: dict[str, Any], pod: dict[str, Any], objects: list[dict[str, Any]], messages: list[str]
+):
+    output = rejected(pdj, with_objects(pdj.write(command=TRUE, container=container, pod=pod), *objects))
+    for message in messages:
+        assert message in output
 
 
-def test_a_key_that_a_config_map_lacks_is_rejected(pdj: Pdj):
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rates"}, "data": {"lr": "0.1"}}
-    env = [{"name": "LR", "valueFrom": {"configMapKeyRef": {"name": "rates", "key": "rate"}}}]
-    volume = {"name": "files", "configMap": {"name": "rates", "items": [{"key": "momentum", "path": "m"}]}}
-    file = with_objects(pdj.write(command=TRUE, container={"env": env}, pod={"volumes": [volume]}), config)
-    reported = rejected(pdj, file)
-    assert "ConfigMap rates has no key rate" in reported
-    assert "ConfigMap rates has no key momentum" in reported
-
-
-def test_binary_data_of_a_config_map_reaches_the_volume_unchanged(pdj: Pdj):
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "model"}, "binaryData": {"w": "//79"}}
-    read = ["python3", "-c", "print(open('/of-a-test/w', 'rb').read() == b'\\xff\\xfe\\xfd')"]
-    mounts = {"volumeMounts": [{"name": "model", "mountPath": "/of-a-test"}]}
-    volume = {"name": "model", "configMap": {"name": "model"}}
-    file = with_objects(pdj.write(command=read, container=mounts, pod={"volumes": [volume]}), config)
-    assert pdj("run", file).returncode == 0
-    assert pdj.log("job", "worker-0") == "True\n"
-
-
-def test_a_secret_that_is_not_base64_is_rejected(pdj: Pdj):
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"token": "not base64!"}}
-    file = with_objects(pdj.write(command=TRUE, container={"envFrom": [{"secretRef": {"name": "key"}}]}), secret)
-    assert "data.token: is not base64; encode it" in rejected(pdj, file)
-
-
-def test_a_secret_that_is_not_text_reaches_the_program_unchanged(pdj: Pdj):
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"TOKEN": "//79"}}
-    read = ["python3", "-c", "import os; print(os.environb[b'TOKEN'] == b'\\xff\\xfe\\xfd')"]
-    file = with_objects(pdj.write(command=read, container={"envFrom": [{"secretRef": {"name": "key"}}]}), secret)
+def test_bytes_of_a_config_map_and_of_a_secret_reach_the_program_unchanged(pdj: Pdj):
+    read = "import os; print(open('/of-a-test/w', 'rb').read() == os.environb[b'TOKEN'] == b'\\xff\\xfe\\xfd')"
+    container = {
+        "volumeMounts": [{"name": "model", "mountPath": "/of-a-test"}],
+        "envFrom": [{"secretRef": {"name": "key"}}],
+    }
+    pod = {"volumes": [{"name": "model", "configMap": {"name": "model"}}]}
+    objects = stored("ConfigMap", "model", binaryData={"w": "//79"}), stored("Secret", "key", data={"TOKEN": "//79"})
+    file = with_objects(pdj.write(command=["python3", "-c", read], container=container, pod=pod), *objects)
     assert pdj("run", file).returncode == 0
     assert pdj.log("job", "worker-0") == "True\n"
 
@@ -196,13 +193,10 @@ def test_an_error_in_a_turn_fails_that_job_and_names_the_log(pdj: Pdj):
 
 def test_an_error_of_the_engine_itself_ends_the_run_with_a_message(pdj: Pdj):
     (pdj.folder / "sitecustomize.py").write_text(
-        "import paddlejob.local.runtime.processes as p\n"
-        "real = p.Processes._read_report\n"
-        "async def read(self):\n"
-        "    found = await real(self)\n"
-        "    assert 'started' not in found, 'a torn report'\n"
-        "    return found\n"
-        "p.Processes._read_report = read\n"
+        "import paddlejob.local.kubelet as k\n"
+        "def enforce(self):\n"
+        "    raise AssertionError('a torn report')\n"
+        "k.Kubelet.enforce_memory_limits = enforce\n"
     )
     pdj.environment["PYTHONPATH"] = os.pathsep.join([str(pdj.folder), os.environ.get("PYTHONPATH", "")])
     done = pdj("run", pdj.write(command=FOREVER))

@@ -20,8 +20,9 @@ TRAINS = pytest.mark.skipif(
 )
 pytestmark = pytest.mark.xdist_group("training")
 LONG = 180.0
-OUR_OWN = {contract.ENV_HOST_OPEN, contract.ENV_HOST_CLOSE, contract.ENV_RANK_OF}
-"""What other variables are made from; no program reads them."""
+MADE_FROM = {contract.ENV_HOST_OPEN, contract.ENV_HOST_CLOSE, contract.ENV_RANK_OF}
+OUR_OWN = {*MADE_FROM, contract.ENV_AGENT_URL, contract.ENV_AGENT_ATTEMPT}
+"""What other variables are made from, and what the agent reads; no program gets them."""
 
 
 def launched(folder: Path) -> Path:

@@ -84,3 +84,17 @@ def test_the_other_documents_train_all_at_once(pdj: Pdj):
     assert "accuracy" in trained(pdj, "resnet")
     assert [pdj.status(name).restarts for name in ("paddlejob-demo-1", "wide-ande-deep", "resnet")] == [0, 0, 0]
     assert "not used on a single machine: PodGroup wide-ande-deep" in done.stderr
+
+
+def test_the_logs_of_all_processes_of_the_launcher_outlive_their_pod(pdj: Pdj):
+    program = pdj.folder / "says.py"
+    program.write_text("import os; print('I am process', os.environ['PADDLE_LOCAL_RANK'])\n")
+    launch = ["python", "-m", "paddle.distributed.launch", "--nproc_per_node", "2"]
+    done = pdj("run", pdj.write("own", command=[*launch, str(program)], workers=1), timeout=LONG)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept = pdj.folder_of("own").path / "logs" / "attempt-1" / "own-worker-0"
+    assert "I am process 1" in (kept / "workerlog.1").read_text()
+    chosen = pdj.folder / "chosen"
+    done = pdj("run", pdj.write("own", command=[*launch, "--log_dir", str(chosen), str(program)], workers=1))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "I am process 1" in (chosen / "workerlog.1").read_text()

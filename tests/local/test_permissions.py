@@ -51,4 +51,4 @@ def test_a_program_that_cannot_be_read_is_not_started(pdj: Pdj):
     lock(pdj.folder / "train.py")
     done = without_privileges(pdj, "run", "train.py")
     assert done.returncode == 2, done.stdout
-    assert done.stderr == "pdj: train.py: cannot be read: Permission denied; change its permissions\n"
+    assert done.stderr == "pdj: train.py cannot be read: Permission denied; change its permissions\n"

@@ -168,6 +168,6 @@ def test_importing_the_package_imports_nothing_else():
 
 
 def test_a_curve_fits_its_picture(tmp_path: Path):
-    points = [(step, float(step % 7)) for step in range(1000)]
-    assert 100 < curve(points).count(",") < 400
+    points = [(float(step), float(step % 7)) for step in range(100)]
+    assert curve(points).count(",") == 100
     assert "nan" not in curve([(1, 2.0), (1, 2.0)])

@@ -22,7 +22,7 @@ from paddlejob.local.engine import LocalEngine
 from paddlejob.local.machine.resources import Machine
 from paddlejob.local.options import RunOptions
 from paddlejob.local.preflight import preflight
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
 
 Manifest = dict[str, Any]
 BATCH = 5
@@ -208,7 +208,7 @@ class Stage:
         (self.outside / "lent").mkdir(parents=True)
         (self.outside / "a").mkdir()
         (self.folder / "code").mkdir()
-        self.store = Store(self.folder / "state")
+        self.store = JobStore(self.folder / "state")
         self.options = RunOptions(folder=str(self.folder / "code"), objects=OBJECTS, overcommit=True)
 
     def document(self, name: str, pod: Manifest) -> Manifest:

@@ -29,6 +29,6 @@ def test_a_job_that_runs_is_not_started_again(pdj: Pdj):
     pdj.until("job", phase="Running")
     done = pdj("rerun", "job")
     assert done.returncode == 2
-    assert done.stderr == "pdj: job job has not ended (Running); end it with `pdj delete job` first\n"
+    assert "job job has not ended (Running); wait for its end (`pdj watch job`), or first delete" in done.stderr
     missing = pdj("rerun", "other")
     assert missing.returncode == 2 and "job other not found" in missing.stderr

@@ -34,15 +34,19 @@ def toolkits() -> Path:
     return toolkits_python()
 
 
-def test_two_pods_of_paddleformers_train_as_one_world(pdj: Pdj, toolkits: Path):
+@pytest.mark.parametrize("device", ["auto", "gpu"])
+def test_two_pods_of_paddleformers_train_as_one_world(pdj: Pdj, toolkits: Path, device: str):
+    """Also with the variables of a pod that has one GPU, though there is none."""
     write_tiny_model(toolkits, pdj.folder)
     variables = {
         "CUDA_VISIBLE_DEVICES": "0",  # paddleformers-cli hands it to the launcher, even where there is no GPU
         "HF_HUB_OFFLINE": "1",
     }
+    if device == "gpu":
+        variables["PADDLE_DISTRI_BACKEND"] = "gloo"  # the build for CPUs has nothing else
     container = {"env": [{"name": name, "value": value} for name, value in variables.items()]}
     command = ["paddleformers-cli", "train", "train.yaml"]
-    path = pdj.write("formers", workers=2, command=command, container=container, backoffLimit=0)
+    path = pdj.write("formers", workers=2, command=command, container=container, device=device, backoffLimit=0)
     done = pdj("run", "--python", str(toolkits), path, timeout=LONG)
     assert done.returncode == 0, done.stdout + done.stderr + pdj.log("formers", "worker-0")
     for index in range(2):
@@ -60,3 +64,24 @@ def test_plain_paddle_still_forms_one_world(pdj: Pdj, toolkits: Path, version: s
     assert done.returncode == 0, done.stdout + done.stderr + pdj.log("plain", "worker-0")
     seen = [(pdj.folder / f"seen-{rank}").read_text() for rank in range(2)]
     assert seen == [f"{version} {rank} of 2: 3" for rank in range(2)]
+
+
+HANDED = """
+import os
+with open("handed-" + os.environ["PADDLE_TRAINER_ID"], "w") as handed:
+    handed.write(os.environ["FLAGS_selected_gpus"] + " of " + os.environ["PADDLE_TRAINERS_NUM"])
+"""
+
+
+@pytest.mark.parametrize("devices", ["0", "0,1"], ids=["one device", "two devices"])
+def test_the_launcher_of_3_gives_each_process_its_own_device_too_whatever_its_pod_selects(
+    pdj: Pdj, toolkits: Path, devices: str
+):
+    (pdj.folder / "script.py").write_text(HANDED)
+    visible = {"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": devices}]}
+    path = pdj.write("handed", workers=2, command=LAUNCHER, container=visible, device="gpu", backoffLimit=0)
+    done = pdj("run", "--python", str(toolkits), path, timeout=LONG)
+    assert done.returncode == 0, done.stdout + done.stderr + pdj.log("handed", "worker-0")
+    each = len(devices.split(","))
+    handed = [(pdj.folder / f"handed-{rank}").read_text() for rank in range(2 * each)]
+    assert handed == [f"{rank % each} of {2 * each}" for rank in range(2 * each)]

@@ -213,7 +213,6 @@ def any_elastic_world(draw) -> tuple:
             node=draw(st.sampled_from(["", "node-1"])),
             created=draw(st.sampled_from([NOON - 1, NOON - 100])),
             scheduling_since=draw(st.sampled_from([0.0, NOON - 1, NOON - 1000])),
-            rank_published=draw(st.sampled_from([True, True, False])),
         )
         for index in range(LIMITS)
         if draw(st.booleans())

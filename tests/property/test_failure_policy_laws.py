@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlejob.api.types import FailureReason, Phase
+from paddlejob.api.reasons import ENDS_AN_ATTEMPT
+from paddlejob.api.types import Phase
 from paddlejob.plan import PodPhase
 from tests.support.builders import job
 from tests.support.examples import examples
@@ -21,7 +22,7 @@ EXITS = st.fixed_dictionaries(
     optional={"role": st.just("worker")},
 )
 ACTIONS = st.sampled_from(["Restart", "Fail", "Ignore"])
-REASONS = st.lists(st.sampled_from([*FailureReason]), min_size=1, max_size=3)
+REASONS = st.lists(st.sampled_from(ENDS_AN_ATTEMPT), min_size=1, max_size=3)
 RULE = st.one_of(
     st.fixed_dictionaries({"action": ACTIONS, "onExitCodes": EXITS}),
     st.fixed_dictionaries({"action": ACTIONS, "onReasons": REASONS}),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paddlejob.api.types import Phase, Role, Status
 from paddlejob.plan import Create, Delete, Kind, Plan, PodPhase, RecordEvent, World, indexes, plan
-from paddlejob.plan.restarts import replacements
+from paddlejob.plan.restarts import replacement_counts
 from tests.support.builders import NOON, all_pods, having, job, pod, world
 from tests.support.examples import examples
 from tests.support.local_model import LocalModel
@@ -229,9 +229,9 @@ def test_before_training_begins_too_no_counter_falls_and_every_attempt_has_its_c
         if after.attempt == before.attempt:
             assert _total(after) >= _total(before), "a replacement is not forgotten"
     status = model.status
-    released = sum(one.reason in ("HalfPlaced", "HalfCreated") for one in model.events)
+    released = sum(one.reason in ("PartiallyScheduled", "PartiallyCreated") for one in model.events)
     assert status.attempt <= 1 + status.restarts + status.disruptions + status.startupTimeouts + released
-    assert all(count <= 3 for count in replacements.parse(status.replacements).values())
+    assert all(count <= 3 for count in replacement_counts.parse(status.replacements).values())
 
 
 @examples(60)
@@ -250,7 +250,7 @@ def test_a_crash_neither_loses_nor_doubles_a_replacement(shape, fault, crash_aft
 
 
 def _total(status: Status) -> int:
-    return sum(replacements.parse(status.replacements).values())
+    return sum(replacement_counts.parse(status.replacements).values())
 
 
 @st.composite

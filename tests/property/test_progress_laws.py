@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from paddlejob.api.types import Status
 from paddlejob.engine.log_follower import LogFollower
+from paddlejob.plan.world import LogReading
 from paddlejob.progress import Parser
 from tests.property.test_laws import COUNTERS, PODS, inject
 from tests.support.builders import job
@@ -24,10 +25,10 @@ LINE = st.one_of(
     st.text(max_size=30),
 )
 EVENT = st.one_of(
-    st.tuples(st.just("print"), LINE),
+    st.tuples(st.sampled_from(["print", "print in the past"]), LINE),
     st.tuples(st.just("pass"), st.integers(1, 120)),
     st.tuples(st.sampled_from(["fail", "delete", "evict"]), st.sampled_from(PODS)),
-    st.tuples(st.sampled_from(["crash", "suspend", "resume", "hang"]), st.none()),
+    st.tuples(st.sampled_from(["crash", "suspend", "resume", "hang", "lose", "repeat"]), st.none()),
 )
 EVENTS = st.lists(EVENT, max_size=25)
 both_backends = pytest.mark.parametrize("backend", [Model, LocalModel])
@@ -42,19 +43,22 @@ class Life:
         self._report = self.model.report
         self.model.report = self._noting  # type: ignore[method-assign]
         self._follower: LogFollower | None = None
+        self._earlier: list[LogReading] = []
 
     async def _noting(self, job_, status: Status) -> None:
         await self._report(job_, status)
         self.seen.append(status)
 
-    def _read(self, line: str) -> None:
+    def _read(self, line: str, behind: float = 0.0) -> None:
+        """The clock of the node may be behind, also only now."""
         status = self.model.status
         if self._follower is None or self._follower.attempt != status.attempt:
             highest = status.progress.highestStep if status.progress else None
             self._follower = LogFollower(status.attempt, Parser(), highest)
-        self._follower.feed([(self.model.now, line)])
+        self._follower.feed([(self.model.now - behind, line)])
         self._follower.hear(self.model.now)
         self.model.logs = self._follower.reading
+        self._earlier.append(self.model.logs)
 
     async def live(self, events: list[tuple[str, object]]) -> list[Status]:
         await self.model.settle()
@@ -70,6 +74,12 @@ class Life:
         match kind:
             case "print":
                 self._read(str(detail))
+            case "print in the past":
+                self._read(str(detail), behind=3600.0)
+            case "lose":
+                self.model.logs = None
+            case "repeat" if self._earlier:
+                self.model.logs = self._earlier[0]
             case "pass":
                 self.model.now += float(str(detail))
             case "hang" if self._follower is not None:

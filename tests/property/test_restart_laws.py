@@ -204,3 +204,47 @@ def test_a_crash_of_the_engine_changes_neither_the_counts_nor_the_end(lives, lim
     crashed, calm = (lived(Model, each, limit).model.status for each in (lives, undisturbed))
     for field in (*COUNTERS, "phase", "failuresWithoutProgress", "restartsWithoutProgress", "suspectNodes"):
         assert getattr(crashed, field) == getattr(calm, field), field
+
+
+ERRORS = ("ValueError: no such column", "KeyError: 'lr'", "RuntimeError: Connection reset by peer", "epoch 1", "")
+OWN_ERRORS = ERRORS[:2]
+ENDS = st.tuples(st.sampled_from([*ERRORS, "evict"]), st.sampled_from([0.0, 61.0]), st.none() | st.integers(0, 8))
+
+
+def expected_restarts(ends: list[tuple[str, float, int | None]]) -> int | None:
+    """After how many the job fails because of an error that it ended with twice; None if it does not."""
+    previous, restarts = "", 0
+    for line, seconds, _ in ends:
+        early = line if line in OWN_ERRORS and not seconds else ""
+        if early and early == previous:
+            return restarts
+        previous, restarts = early, restarts + (line != "evict")
+    return None
+
+
+async def fails_with(backend: type[Model], ends: list[tuple[str, float, int | None]], crashes: bool) -> Status:
+    model = backend(job(workers=2, backoffLimit=99))
+    await model.settle()
+    for line, seconds, crash in ends:
+        if model.status.phase is not Phase.RUNNING:
+            break
+        model.now += seconds
+        if line == "evict":
+            end(model, line)
+        else:
+            model.end("mnist-worker-1", 1, message=line)
+        model.crash_after = crash if crashes else None
+        await model.settle()
+        model.crash_after = None
+    return model.status
+
+
+@pytest.mark.parametrize(("backend", "crashes"), [(Model, False), (LocalModel, False), (Model, True)])
+@examples(80)
+@given(ends=st.lists(ENDS, max_size=8))
+def test_an_error_ends_a_job_exactly_if_two_attempts_in_a_row_end_with_it_before_any_progress(backend, crashes, ends):
+    status, expected = asyncio.run(fails_with(backend, ends, crashes)), expected_restarts(ends)
+    if expected is None:
+        assert status.phase is Phase.RUNNING
+    else:
+        assert (status.phase, status.reason, status.restarts) == (Phase.FAILED, "ProgramFailed", expected)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from paddlejob.api.types import PaddleJob, Role, Status
-from paddlejob.plan import Pod, PodPhase, World
-from paddlejob.plan.objects.build_mark import build_digest
+from paddlejob.plan import Create, Delete, Kind, Plan, Pod, PodPhase, RecordEvent, World
+from paddlejob.plan.manifests.build_mark import build_digest
 
 NOON = 1_800_000_000.0
 IMAGE = "registry.baidubce.com/paddle-operator/demo-wide-and-deep:v1"
@@ -100,3 +100,15 @@ def running(job: PaddleJob) -> PaddleJob:
             }
         ),
     )
+
+
+def deleted(decided: Plan, kind: Kind = Kind.POD) -> list[str]:
+    return [one.name for one in decided.actions if isinstance(one, Delete) and one.kind is kind]
+
+
+def created(decided: Plan, kind: Kind = Kind.POD) -> list[str]:
+    return [one.name for one in decided.actions if isinstance(one, Create) and one.kind is kind]
+
+
+def recorded(decided: Plan) -> list[RecordEvent]:
+    return [one for one in decided.actions if isinstance(one, RecordEvent)]

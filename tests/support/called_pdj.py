@@ -27,11 +27,18 @@ class Keyboard(io.TextIOWrapper):
         return True
 
 
-def pdj(*arguments: str, input: str = "", typed: str = "", folder: Path | None = None, **environment: str) -> Called:
+def pdj(
+    *arguments: str,
+    input: str = "",
+    typed: str = "",
+    folder: Path | None = None,
+    encoding: str = "utf-8",
+    **environment: str,
+) -> Called:
     """Run one command as `main` does, with its own standard streams, in a directory and with more variables."""
     kind = Keyboard if typed else io.TextIOWrapper
     stdin = kind(io.BytesIO((typed or input).encode()))
-    stdout, stderr = (io.TextIOWrapper(io.BytesIO()) for _ in range(2))
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
     code: object = None
     with pytest.MonkeyPatch.context() as patched, contextlib.chdir(folder or Path.cwd()):
         patched.setattr(sys, "argv", ["pdj", *arguments])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlejob.client.targets.target import JobView, PodView
+from paddlejob.targets.views import JobView, PodView
 from tests.support.builders import job
 
 ENDED = {"completionTime": "2027-01-15T08:01:30Z", "startTime": "2027-01-15T08:00:00Z"}

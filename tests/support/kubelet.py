@@ -77,8 +77,10 @@ class Kubelet:
         self.hold.add(name)
         await self.write(name, {"conditions": [condition]})
 
-    async def write(self, name: str, status: Object) -> None:
-        await self._client.patch(PODS, name, self._namespace, {"status": status}, subresource="status")
+    async def write(self, name: str, status: Object, uid: str = "") -> None:
+        """With a uid it fails on another pod of the same name."""
+        changes = {"status": status, **({"metadata": {"uid": uid}} if uid else {})}
+        await self._client.patch(PODS, name, self._namespace, changes, subresource="status")
 
     async def _run(self) -> None:
         while True:
@@ -105,9 +107,9 @@ class Kubelet:
         return self.capacity is None or sum(map(_holds, await self.pods())) < self.capacity
 
     async def _sync_pod(self, pod: Object, environments: set[str]) -> None:
-        name, status = pod["metadata"]["name"], pod.get("status") or {}
+        name, uid, status = pod["metadata"]["name"], pod["metadata"]["uid"], pod.get("status") or {}
         if pod["metadata"].get("deletionTimestamp"):
-            await self._client.delete(PODS, name, self._namespace, grace_seconds=0)
+            await self._client.delete(PODS, name, self._namespace, uid=uid, grace_seconds=0)
             return
         if name in self.hold or status.get("phase") in ("Running", "Succeeded", "Failed"):
             if pod["spec"].get("activeDeadlineSeconds") == 1 and status.get("phase") == "Running":
@@ -115,15 +117,15 @@ class Kubelet:
             return
         wanted = pod["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
         if wanted in environments:
-            await self.write(name, {"phase": "Running", **self._address(status), **_state(pod, {"running": {}})})
+            await self.write(name, {"phase": "Running", **self._address(status), **_state(pod, {"running": {}})}, uid)
         elif not status.get("podIP") and not await self._has_room():
             if not status.get("conditions"):
                 condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
-                await self.write(name, {"conditions": [condition]})
+                await self.write(name, {"conditions": [condition]}, uid)
         elif not status.get("podIP"):
             message = f'configmap "{wanted}" not found'
             waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
-            await self.write(name, {"phase": "Pending", **self._address(status), **_state(pod, waiting)})
+            await self.write(name, {"phase": "Pending", **self._address(status), **_state(pod, waiting)}, uid)
 
     def _address(self, status: Object) -> Object:
         """A pod that joins a running attempt starts as soon as it has an address."""

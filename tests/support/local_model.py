@@ -32,7 +32,9 @@ class LocalModel(Model):
     def _stop(self, pod: Pod) -> None:
         """Processes get SIGTERM; the pod ends when they have."""
         self.change(pod.name, stopping=True)
-        if self.pods[pod.name].phase is not PodPhase.RUNNING:
+        if pod.ended:
+            self.change(pod.name, lingers=False)
+        elif self.pods[pod.name].phase is not PodPhase.RUNNING:
             self.change(pod.name, phase=PodPhase.FAILED, reason="DeadlineExceeded")
 
     def tick(self) -> None:

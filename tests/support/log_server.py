@@ -13,8 +13,8 @@ from typing import Any, Self
 from aiohttp import web
 
 from testbed.controlplane import ControlPlane
+from tests.support.pod_logs import Line, log_text
 
-Line = tuple[datetime, str]
 Lines = Callable[[str], list[Line]]
 
 
@@ -66,15 +66,4 @@ class LogServer:
 
     async def _respond(self, request: web.Request) -> web.Response:
         self.requests += 1
-        lines = self._lines(request.match_info["pod"])
-        if since := request.query.get("sinceTime"):
-            lines = [line for line in lines if line[0] >= datetime.fromisoformat(since)]
-        lines = lines[-int(request.query.get("tailLines", len(lines))) :] if lines else []
-        stamped = request.query.get("timestamps") == "true"
-        text = "".join(f"{_stamp(at)} {text}\n" if stamped else f"{text}\n" for at, text in lines)
-        return web.Response(text=text[: int(request.query.get("limitBytes", len(text)))])
-
-
-def _stamp(at: datetime) -> str:
-    """As kubelets write it: always nine digits."""
-    return f"{at:%Y-%m-%dT%H:%M:%S.%f}000Z"
+        return web.Response(text=log_text(self._lines(request.match_info["pod"]), request.query))

@@ -5,6 +5,7 @@ It is a Backend like the real ones, so stories and laws run on it through the re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,14 +23,19 @@ from paddlejob.plan import (
     Pod,
     PodGroup,
     PodPhase,
+    ReadLog,
     RecordEvent,
     Stop,
     Wake,
     World,
 )
+from paddlejob.plan.manifests import network
 from paddlejob.plan.ranks import nodes_to_look_up
 from paddlejob.plan.world import LogReading
 from tests.support.builders import NOON, job
+
+UNMOUNTING = 2.0
+"""Seconds that a kubelet takes to unmount the volumes of a pod whose containers have ended."""
 
 
 class Crash(Exception):
@@ -43,6 +49,7 @@ class Model:
         self.pods: dict[str, Pod] = {}
         self.manifests: dict[str, dict[str, Any]] = {}
         self.environments: dict[int, dict[str, str]] = {}
+        self.agent_configs: set[str] = set()
         self.services: set[str] = set()
         self.groups: dict[str, PodGroup] = {}
         self.events: list[RecordEvent] = []
@@ -52,6 +59,10 @@ class Model:
         self.rejects: dict[str, Rejected] = {}
         self.gang_scheduler = True
         self.logs: LogReading | None = None
+        self.unread_until = now
+        """When it is given up to read what worker 0 has printed since its log was last read."""
+        self.read_log: Callable[[], LogReading | None] | None = None
+        """Reads it when the planner asks for that; None: it cannot be read."""
         self.crash_after: int | None = None
         self.crashes = 0
         self.kubelet_runs = True
@@ -61,6 +72,10 @@ class Model:
         """The nodes on which pods are placed, by the pod's name; by default all on the same."""
         self.domains: dict[str, str] = {}
         """The domains of nodes in the topology of the job."""
+        self.removed_per_tick: int | None = None
+        """How many of the pods that are being deleted the kubelets remove at a time; None: all of them."""
+        self.unmounts: dict[str, float] = {}
+        """Pods that were removed before their kubelet had unmounted their volumes, by uid, and when it has."""
         self._uids = 0
         self._loop = Reconciler(self, clock=lambda: self.now)
 
@@ -86,8 +101,10 @@ class Model:
             environments=dict.fromkeys(self.environments, ""),
             services=dict.fromkeys(self.services, ""),
             pod_groups=tuple(self.groups.values()),
+            agent_configs=frozenset(self.agent_configs),
             gang_scheduler=self.gang_scheduler,
             logs=self.logs,
+            log_unread=self.now < self.unread_until,
             domains=self._looked_up(),
         )
 
@@ -124,6 +141,8 @@ class Model:
                 self.change(pod.name, woken=times, woken_at=at)
             case Stop(pod):
                 self._stop(pod)
+            case ReadLog():
+                self._read_once_more()
             case RecordEvent():
                 self.events.append(action)
             case DropFinalizer(name):
@@ -150,6 +169,8 @@ class Model:
         match kind:
             case Kind.POD:
                 self._create_pod(name, manifest)
+            case Kind.ENVIRONMENT if contract.LABEL_ATTEMPT not in manifest["metadata"]["labels"]:
+                self.agent_configs.add(name)
             case Kind.ENVIRONMENT:
                 self.environments.setdefault(int(name.rsplit("-", 1)[-1]), manifest["data"])
             case Kind.SERVICE:
@@ -160,10 +181,12 @@ class Model:
                 )
 
     def _create_pod(self, name: str, manifest: dict[str, Any]) -> None:
-        if name in self.pods:
+        labels, annotations = manifest["metadata"]["labels"], manifest["metadata"]["annotations"]
+        if found := self.pods.get(name):
+            if found.deleting or found.attempt != int(labels[contract.LABEL_ATTEMPT]):
+                raise Outdated
             return
         self._uids += 1
-        labels, annotations = manifest["metadata"]["labels"], manifest["metadata"]["annotations"]
         self.pods[name] = Pod(
             name=name,
             uid=f"uid-{self._uids}",
@@ -172,25 +195,34 @@ class Model:
             attempt=int(labels[contract.LABEL_ATTEMPT]),
             created=self.now,
             build=annotations[contract.ANNOTATION_BUILD],
-            service=manifest["spec"].get("subdomain", ""),
+            dns_name=network.dns_name(manifest["spec"]),
             replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
-            rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
         )
 
     def _delete_pod(self, name: str, uid: str, force: bool) -> None:
         pod = self.pods.get(name)
         if pod is None or pod.uid != uid:
             return
-        if force:
+        if force or pod.containers_ended:
+            # The API server waits for no kubelet once the containers have ended, whatever grace period is given.
             del self.pods[name]
+            self.unmounts[uid] = self.now + UNMOUNTING
         else:
             self.change(name, deletion_due=self.now + 30)
 
     def _stop(self, pod: Pod) -> None:
         """A kubelet enforces activeDeadlineSeconds; a pod without a node has none and stays Pending."""
         self.change(pod.name, stopping=True)
-        if pod.node:
+        if pod.ended:
+            self.change(pod.name, lingers=False, containers_ended=True)
+        elif pod.node:
             self.change(pod.name, phase=PodPhase.FAILED, reason="DeadlineExceeded")
+
+    def _read_once_more(self) -> None:
+        if self.read_log is not None:
+            self.logs, self.unread_until = self.read_log(), self.now
+        else:
+            self.unread_until = min(self.unread_until, self.now + 10)
 
     # The kubelet, and users
 
@@ -200,9 +232,14 @@ class Model:
 
     def tick(self) -> None:
         """Remove pods that are being deleted, give new ones an address, and start those that have an environment."""
+        ending = [pod for pod in self.pods.values() if pod.deleting]
+        removed = {pod.uid for pod in ending[: self.removed_per_tick]}
         for pod in list(self.pods.values()):
-            if pod.deleting and self.kubelet_runs:
-                del self.pods[pod.name]
+            if pod.deleting:
+                if self.kubelet_runs and pod.uid in removed:
+                    del self.pods[pod.name]
+                elif self.kubelet_runs and pod.phase is PodPhase.RUNNING:
+                    self.end(pod.name, 143)
             elif self.capacity is not None and not pod.node and not pod.ended and not self._has_room():
                 if pod.reason != "Unschedulable":
                     self.fits_nowhere(pod.name)

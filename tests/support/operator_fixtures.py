@@ -12,6 +12,7 @@ from paddlejob.kube.access import find_access
 from paddlejob.kube.client import Client
 from testbed.controlplane import ControlPlane
 from tests.support.kubelet import Kubelet
+from tests.support.log_server import LogServer
 from tests.support.operator_process import OperatorProcess
 from tests.support.operator_stage import OperatorStage
 
@@ -45,7 +46,7 @@ def operator_kubeconfig(installed: ControlPlane) -> Path:
 def operator(operator_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     """One operator for all tests that do not kill it."""
     log = tmp_path_factory.mktemp("operator") / "log"
-    with OperatorProcess(operator_kubeconfig, log) as process:
+    with OperatorProcess(operator_kubeconfig, log, agents=True) as process:
         process.until_ready()
         yield process
 
@@ -65,3 +66,38 @@ async def kubelet(admin: Client, namespace: str) -> AsyncIterator[Kubelet]:
 @pytest.fixture
 def stage(operator: OperatorProcess, admin: Client, kubelet: Kubelet, namespace: str) -> OperatorStage:
     return OperatorStage(admin, kubelet, namespace)
+
+
+@pytest.fixture
+async def logs(installed: ControlPlane, namespace: str) -> AsyncIterator[LogServer]:
+    """A node with the name of the namespace, whose pods print what a test writes."""
+    async with LogServer(installed) as server:
+        server.create_node(namespace)
+        yield server
+        installed.kubectl("delete", "node", namespace)
+
+
+@pytest.fixture(scope="module")
+def own_plane(own_control_plane: ControlPlane) -> ControlPlane:
+    """A control plane that the tests of a module may break, without an operator."""
+    install(own_control_plane)
+    return own_control_plane
+
+
+@pytest.fixture
+def own_namespace(own_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
+    name = f"n-{abs(hash(request.node.name)) % 10**8}"
+    own_plane.create_namespace(name)
+    return name
+
+
+@pytest.fixture
+async def own_client(own_plane: ControlPlane) -> AsyncIterator[Client]:
+    async with Client(find_access(str(own_plane.kubeconfig))) as client:
+        yield client
+
+
+@pytest.fixture
+async def own_stage(own_client: Client, own_namespace: str) -> AsyncIterator[OperatorStage]:
+    async with Kubelet(own_client, own_namespace) as kubelet:
+        yield OperatorStage(own_client, kubelet, own_namespace)

@@ -62,7 +62,7 @@ class OperatorForks:
 
 
 def _serve(kubeconfig: str) -> None:
-    from paddlejob.operator.logs import set_up_logs
+    from paddlejob.operator.log_format import set_up_logs
 
     set_up_logs("text")
     import paddlejob.operator.main  # noqa: F401

@@ -21,8 +21,12 @@ def free_port() -> int:
 class OperatorProcess:
     """`pdj operator` with its log in a file; of another version if `source` holds its packages."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *options: str, source: Path | None = None) -> None:
+    def __init__(
+        self, kubeconfig: Path, log: Path, *options: str, source: Path | None = None, agents: bool = False
+    ) -> None:
         self.log = log
+        self.agent_port = free_port() if agents else 0
+        """On which agents are served; the same after a restart, because pods know it."""
         self._command = [sys.executable, "-m", "paddlejob", "operator", *options]
         self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
         if source is not None:
@@ -43,6 +47,10 @@ class OperatorProcess:
             f"--metrics-bind-address=127.0.0.1:{self.metrics_port}",
             f"--health-probe-bind-address=127.0.0.1:{self.health_port}",
         ]
+        if self.agent_port:
+            address = f"127.0.0.1:{self.agent_port}"
+            addresses += [f"--agent-url=https://{address}", f"--agent-bind-address={address}"]
+            addresses += ["--leader-namespace=paddle-system"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self._command, *addresses], env=self._environment, stdout=log, stderr=log

@@ -16,7 +16,7 @@ import yaml
 
 from paddlejob.api.types import Status
 from paddlejob.local.sandbox.proc import environments
-from paddlejob.local.state.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, JobStore
 from tests.support import called_pdj
 from tests.support.called_pdj import Called
 
@@ -34,7 +34,7 @@ class Pdj:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.state = folder / "state"
-        self.store = Store(self.state)
+        self.store = JobStore(self.state)
         self.environment = {**os.environ, "PADDLEJOB_STATE": str(self.state), "COLUMNS": "200"}
         self._started: list[subprocess.Popen[str]] = []
 

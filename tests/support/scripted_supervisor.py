@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Role
+from paddlejob.local.job import LocalJob
 from paddlejob.local.kubelet import Kubelet
-from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
-from paddlejob.local.pod import LocalPod, Manifest, new_pod
-from paddlejob.local.runtime.pod_runtime import PodRuntime
+from paddlejob.local.pod import Manifest, new_pod
 from paddlejob.local.runtime.processes import Processes
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
 from paddlejob.plan import names
-from paddlejob.plan.objects.build_mark import build_mark
-from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.plan.manifests.build_mark import build_mark
+from paddlejob.plan.manifests.pod import pod_manifest
 from tests.support.builders import NOON, document
 
 GRACE = 30.0
@@ -25,9 +24,12 @@ GRACE = 30.0
 class ScriptedSupervisor(Processes):
     """Records requests as `start NAME`, `terminate NAME` and `kill NAME`."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda name, report: None, lambda: None, lambda error: None)
+    def __init__(self, isolated: bool) -> None:
+        super().__init__(lambda: None, lambda error: None)
+        self.isolated = isolated
         self.requests: list[str] = []
+        self.by_pod: dict[str, list[str]] = {}
+        """The same, by the uid of the pod."""
         self.started: dict[str, dict[str, Any]] = {}
 
     def take(self) -> list[str]:
@@ -35,12 +37,12 @@ class ScriptedSupervisor(Processes):
         return taken
 
     def _request(self, request: dict[str, Any]) -> None:
-        name = request["id"].partition("/")[2]
+        uid, _, name = request["id"].partition("/")
         if "argv" in request:
             self.started[name] = request
-            self.requests.append(f"start {name}")
-        else:
-            self.requests.append(f"{'kill' if request['kill'] else 'terminate'} {name}")
+        verb = "start" if "argv" in request else "kill" if request["kill"] else "terminate"
+        self.requests.append(f"{verb} {name}")
+        self.by_pod.setdefault(uid, []).append(f"{verb} {name}")
 
 
 class Timers:
@@ -69,24 +71,22 @@ class OnePod:
     """A job with one worker: its pod is created, and nothing happens but what a test asks for."""
 
     def __init__(self, root: Path, *, isolated: bool = True, options: RunOptions | None = None, **pod: Any) -> None:
-        self.store = Store(root)
+        self.store = JobStore(root)
         spec = {"terminationGracePeriodSeconds": GRACE, "containers": [container()], **pod}
         made = document("mnist", workers=1, worker_={"template": {"spec": spec}})
         chosen = options or RunOptions(folder=str(root))
         self.folder, self._lock = self.store.begin(made, chosen, NOON)
         self.now = NOON
         self.changes = 0
-        self.unbound: list[LocalPod] = []
-        self.objects = JobObjects(self.folder, self._count)
-        self.supervisor = ScriptedSupervisor()
-        self.runtime = PodRuntime(self.folder, self.store, isolated)
-        self.kubelet = Kubelet(self.objects, self.runtime, self.supervisor, lambda: self.now, self.unbound.append)
+        self.local = LocalJob(self.folder, self._lock, self._count)
+        self.supervisor = ScriptedSupervisor(isolated)
+        self.kubelet = Kubelet(self.store, self.supervisor, lambda: self.now)
         job = self.folder.job()
         assert job is not None
         manifest = pod_manifest(job, Role.WORKER, 0, 1, build_mark(job))
-        self.pod = new_pod(self.folder.key, "uid-1", manifest, self.folder.path / "pods" / "uid-1", NOON)
+        self.pod = new_pod("uid-1", manifest, self.folder.path / "pods" / "uid-1", NOON)
         self.environment = names.environment(job, 1)
-        self.objects.add(self.pod)
+        self.local.add(self.pod)
 
     def _count(self) -> None:
         self.changes += 1
@@ -95,15 +95,15 @@ class OnePod:
         self._lock.release()
 
     def bind(self) -> None:
-        self.objects.update(self.pod, address="127.64.0.1", node="laptop")
-        self.kubelet.sync()
+        self.local.update(self.pod, node="laptop", address="127.64.0.1")
+        self.kubelet.sync(self.local)
 
     def publish(self, **variables: str) -> None:
-        self.objects.publish(1, self.environment, variables)
-        self.kubelet.sync()
+        self.local.publish(1, self.environment, variables)
+        self.kubelet.sync(self.local)
 
     def report(self, container: str, **report: Any) -> None:
-        self.kubelet.on_report(self.pod, container, report)
+        self.kubelet.on_report(f"uid-1/{container}", report)
 
     def run(self, *containers: str) -> None:
         """Bind the pod, publish its environment and let its containers start."""

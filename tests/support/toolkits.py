@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import subprocess
-import sys
 from pathlib import Path
 
-from testbed.build.binaries import cache_directory
+from tests.support.interpreters import cached_python
 
 LOCK = Path(__file__).with_suffix(".lock")
-UV = Path(sys.executable).with_name("uv")
 TINY = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -63,17 +59,7 @@ made.save("tiny/tokenizer.json")
 
 def toolkits_python() -> Path:
     """The interpreter of the environment, which is downloaded (1 GB) the first time."""
-    key = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    home = cache_directory() / f"toolkits-{key}"
-    home.parent.mkdir(parents=True, exist_ok=True)
-    python, ready = home / "bin" / "python", home / ".ready"
-    with home.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not ready.exists():
-            subprocess.run([UV, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
-            subprocess.run([UV, "pip", "sync", "--quiet", "--python", python, LOCK], check=True)
-            ready.touch()
-    return python
+    return cached_python("toolkits", LOCK)
 
 
 def write_tiny_model(python: Path, folder: Path) -> None:

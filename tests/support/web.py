@@ -12,12 +12,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page
 
+from paddlejob.web.sessions import running_servers
 from tests.support.pdj import Pdj
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -28,11 +30,18 @@ PATIENCE = 60_000
 @dataclass
 class Server:
     url: str
+    """As printed, with a token that works once."""
     process: subprocess.Popen[str]
+    state: Path
 
     @property
-    def token(self) -> str:
-        return self.url.partition("token=")[2]
+    def address(self) -> str:
+        return self.url.partition("#")[0]
+
+    def link(self) -> str:
+        """A URL that was not used yet."""
+        (running,) = (one for one in running_servers(self.state / "web") if one.url == self.address)
+        return running.new_link()
 
     @property
     def port(self) -> int:
@@ -61,15 +70,21 @@ class Server:
         finally:
             connection.close()
 
-    def cookie(self) -> str:
-        status, headers, _ = self.request("GET", f"/?token={self.token}")
-        assert status == 303, status
-        return headers["set-cookie"].partition(";")[0]
+    @cached_property
+    def session(self) -> str:
+        """The header of requests that are allowed."""
+        status, _, body = self.request("POST", "/api/session", {"token": token_of(self.link())})
+        assert status == 200, status
+        return f"Bearer {json.loads(body)['secret']}"
 
     def get(self, path: str) -> Any:
-        status, _, body = self.request("GET", path, Cookie=self.cookie())
+        status, _, body = self.request("GET", path, Authorization=self.session)
         assert status == 200, (status, body)
         return json.loads(body)
+
+
+def token_of(url: str) -> str:
+    return url.partition("#token=")[2]
 
 
 @contextmanager
@@ -83,7 +98,7 @@ def serving(pdj: Pdj, *options: str) -> Iterator[Server]:
         assert line, "".join(lines)
         lines.append(line)
     try:
-        yield Server(found[0], process)
+        yield Server(found[0], process, pdj.state)
     finally:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGINT)
@@ -102,7 +117,7 @@ def page_of(browser: Browser, server: Server, **options: Any) -> Iterator[Page]:
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if _is_problem(message) else None)
     page.on("request", lambda request: problems.append(request.url) if _is_foreign(request.url, server) else None)
-    page.goto(server.url)
+    page.goto(server.link())
     try:
         yield page
     finally:

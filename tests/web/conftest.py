@@ -11,6 +11,9 @@ from tests.support.operator_fixtures import *  # noqa: F403
 from tests.support.pdj import Pdj
 from tests.support.web import CHROMIUM, Server, page_of, serving
 
+REBINDING = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+"""A name of another site that leads to this machine."""
+
 
 @pytest.fixture
 def pdj(tmp_path: Path) -> Iterator[Pdj]:
@@ -26,7 +29,7 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium; install Debian's package `chromium`")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", REBINDING])
         yield opened
         opened.close()
 

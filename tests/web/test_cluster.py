@@ -27,14 +27,6 @@ expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture
-async def logs(installed: ControlPlane, namespace: str) -> AsyncIterator[LogServer]:
-    async with LogServer(installed) as server:
-        server.create_node(namespace)
-        yield server
-        installed.kubectl("delete", "node", namespace)
-
-
-@pytest.fixture
 async def proxy(installed: ControlPlane) -> AsyncIterator[Proxy]:
     made = Proxy(server_port(installed.kubeconfig))
     await made.open()

@@ -94,7 +94,7 @@ def test_a_page_of_a_server_that_was_started_again_asks_for_the_new_url(pdj: Pdj
         os.kill(first.process.pid, signal.SIGINT)
         expect(page.locator("#banner")).to_have_text("Connection to pdj web lost; retrying.")
         with serving(pdj, "--port", str(first.port)) as second:
-            expect(page.locator("#banner")).to_contain_text("Open the URL that it has printed now.")
+            expect(page.locator("#banner")).to_contain_text("Run `pdj web --url` and open the URL that it prints.")
             page.context.new_page().goto(second.url)
             expect(page.locator("#banner")).to_be_hidden()
 

@@ -21,6 +21,9 @@ from tools.chaos.report import report
 from tools.chaos.stage import Stage, say
 from tools.chaos.watch import Watch
 
+NAMES_CACHED = 300
+"""Seconds for which DNS still knows the addresses of pods that are gone."""
+
 
 def main() -> int:
     chosen = _arguments()
@@ -28,7 +31,7 @@ def main() -> int:
     seed = chosen.seed if chosen.seed is not None else random.SystemRandom().randrange(10_000)
     say(f"seed {seed}: {chosen.minutes:g} minutes of faults")
     try:
-        with Cluster() as cluster:
+        with Cluster() as cluster, cluster.names.cached(NAMES_CACHED):
             watch = Watch(chosen.logs or cluster.directory / "chaos")
             watch.directory.mkdir(parents=True, exist_ok=True)
             beats, lists = cluster.directory / "beats", Lists(cluster.plane)

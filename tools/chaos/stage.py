@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob import contract
+from testbed.addons.tenant import Tenant
 from testbed.cluster import Cluster
 from testbed.images.productimages import push_programs, push_training
 from testbed.nodes.node import Node
@@ -22,6 +24,8 @@ from tools.chaos.watch import Watch
 
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "chaos"
+TENANT = "tenant"
+"""The namespace of somebody who may only view that of the jobs."""
 SYSTEM = "paddle-system"
 CRD = ROOT / "deploy/v1/crd.yaml"
 DEPLOYMENT = "deployment/paddle-controller-manager"
@@ -61,6 +65,7 @@ class Stage:
     ledger: Ledger = field(default_factory=Ledger)
     problems: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
+    tenant: Tenant = field(init=False)
 
     def prepare(self) -> None:
         """Install the operator as the first document does it."""
@@ -71,7 +76,9 @@ class Stage:
         self.cluster.drop_stale_images()
         self.kubectl("create", "-f", str(CRD), "-f", str(ROOT / "deploy/v1/operator.yaml"))
         self.operator_rolled_out()
-        self.cluster.create_namespace(NAMESPACE)
+        for namespace in (NAMESPACE, TENANT):
+            self.cluster.create_namespace(namespace)
+        self.tenant = Tenant(self.cluster, views=NAMESPACE, edits=TENANT)
         self.beats.mkdir(mode=0o777, exist_ok=True)
         self.beats.chmod(0o777)
 
@@ -171,7 +178,7 @@ class Stage:
         node = self.node_of(pod)
         if node is None:
             return "", 0.0
-        program = MEMORY.format(mark=f"HOSTNAME={name_of(pod)}".encode())
+        program = MEMORY.format(mark=_mark(pod))
         pid, _, memory = node.run(sys.executable, "-c", program, check=False).stdout.partition(" ")
         return pid, float(memory or 0)
 
@@ -192,8 +199,16 @@ class Stage:
         """Send a signal to the processes of a pod, from its node, which sees only its own processes."""
         node = self.node_of(pod)
         if node is not None:
-            mark = f"HOSTNAME={name_of(pod)}" if pod["metadata"]["namespace"] == SYSTEM else f"POD={name_of(pod)}"
-            node.run(sys.executable, "-c", SIGNAL.format(mark=mark.encode(), number=number), check=False)
+            node.run(sys.executable, "-c", SIGNAL.format(mark=_mark(pod), number=number), check=False)
+
+    def processes(self, pod: Object) -> list[int]:
+        """Return the ids of the processes of a pod, as this machine counts them."""
+        found = []
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if _mark(pod) in file.read_bytes().split(bytes(1)):
+                    found.append(int(file.parent.name))
+        return found
 
     def blame(self, cause: str, job: str = "", times: int = 1) -> None:
         """Note that a restart or a disruption of this job, or of all jobs, has a cause."""
@@ -201,6 +216,12 @@ class Stage:
             if job in ("", shape.name):
                 # A lost node takes several live workers, which are counted one by one.
                 self.ledger.blame(cause, shape.name, times if job or not shape.live else times * shape.size)
+
+
+def _mark(pod: Object) -> bytes:
+    """Return the variable that tells the processes of a pod from those of others."""
+    name = "HOSTNAME" if pod["metadata"]["namespace"] == SYSTEM else "POD"
+    return f"{name}={name_of(pod)}".encode()
 
 
 def is_deleted(item: Object) -> bool:

@@ -116,7 +116,7 @@ class Selection:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        faulthandler.dump_traceback_later(_patience(self._chosen[item.nodeid]), exit=True, file=2)
+        faulthandler.dump_traceback_later(patience(self._chosen[item.nodeid]), exit=True, file=2)
         try:
             return (yield)
         finally:
@@ -150,7 +150,7 @@ def notice(root: Path, chosen: Mapping[str, float]) -> bool:
     files = sorted({_file(name) for name in chosen})
     pid = _fork(root, lambda: int(pytest.main([*OPTIONS, *files], plugins=[Selection(chosen)])), quiet=True)
     with _ended(pid):
-        deadline = time.monotonic() + STARTUP_SECONDS + _patience(sum(chosen.values()))
+        deadline = time.monotonic() + STARTUP_SECONDS + patience(sum(chosen.values()))
         while time.monotonic() < deadline:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
@@ -159,7 +159,7 @@ def notice(root: Path, chosen: Mapping[str, float]) -> bool:
     return True
 
 
-def _patience(seconds: float) -> float:
+def patience(seconds: float) -> float:
     return 10 + 5 * seconds
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import yaml
 
+from paddlejob.api.fault import Path
 from paddlejob.api.yaml_loader import load
 from paddlejob.api.yaml_problem import YamlProblem, full_width_in, numbered, show
-from paddlejob.errors import BadFile
+from paddlejob.errors import BadFile, sentence
 
-Path = tuple[str | int, ...]
-"""The keys and indexes that lead to a field of an object."""
 STDIN = "standard input"
 BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -94,7 +93,7 @@ def _object(value: Any, node: yaml.Node, source: str, text: str) -> Document:
     if "metadata" in document and not isinstance(document["metadata"], dict):
         written = document["metadata"]
         problem = "is empty; indent its fields" if written is None else f"{show(written)} is not a mapping of fields"
-        raise BadFile(source, f"metadata: {problem}, such as `name: NAME`", document.line(("metadata",)))
+        raise BadFile(source, f"{sentence('metadata', problem)}, such as `name: NAME`", document.line(("metadata",)))
     return document
 
 
@@ -105,7 +104,7 @@ def _objects(document: Document, source: str, text: str) -> list[Document]:
     items = document.get("items") or []
     found = _child(document._node, "items")
     if not isinstance(items, list) or not found:
-        raise BadFile(source, "items: is not a list; start each object with `- `", document.line(("items",)))
+        raise BadFile(source, "items is not a list; start each object with `- `", document.line(("items",)))
     nodes = found[1].value
     return [_object(item, node, source, text) for item, node in zip(items, nodes, strict=True)]
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from paddlejob.api.documents import Document, Path
+from paddlejob.errors import located, sentence
+
+Path = tuple[str | int, ...]
+"""The keys and indexes that lead to a field of an object."""
 
 
 class Severity(StrEnum):
@@ -26,7 +29,7 @@ class Fault:
     severity: Severity = Severity.ERROR
 
     def __str__(self) -> str:
-        return f"{self.where or 'the document'}: {self.message}"
+        return sentence(self.where or "the document", self.message)
 
     @property
     def where(self) -> str:
@@ -34,12 +37,14 @@ class Fault:
 
     def at(self, document: dict[str, Any], source: str) -> str:
         """With the file and, if the document was read from one, the line."""
-        line = line_of(document, self.path)
-        return f"{source}:{line}: {self}" if line else f"{source}: {self}" if source else str(self)
+        return located(source, str(self), line_of(document, self.path)) if source else str(self)
 
 
 def line_of(document: dict[str, Any], path: Path) -> int:
     """0 if it is unknown."""
+    # YAML is only imported where something was read: faults are also found in jobs of a cluster.
+    from paddlejob.api.documents import Document
+
     return document.line(path) if isinstance(document, Document) else 0
 
 

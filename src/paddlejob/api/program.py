@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import normalize
 
 from paddlejob import contract
+from paddlejob.api.devices import DeviceRequest, device_of, device_shared_by
 from paddlejob.api.template import training_container
 
 Object = dict[str, Any]
-GPU = "nvidia.com/gpu"
 LAUNCHER = ("python", "-m", "paddle.distributed.launch")
 MOUNT_ROOT = "/mnt"
 """Where the volume claims of a program are mounted, each in a directory of its own name."""
@@ -25,7 +27,7 @@ class Overrides:
     name: str = ""
     workers: int | None = None
     servers: int | None = None
-    gpus: int | None = None
+    devices: DeviceRequest | None = None
     image: str = ""
     queue: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +56,24 @@ def python_module(name: str, arguments: tuple[str, ...] = ()) -> Program:
 
 def shell_command(command: tuple[str, ...]) -> Program:
     scripts = [part for part in command if part.endswith((".py", ".sh"))]
-    return Program(command, _stem(scripts[0] if scripts else command[0]))
+    return Program(command, _stem(script_of(command) or (scripts[0] if scripts else command[0])))
+
+
+def script_of(command: Sequence[str]) -> str:
+    """The file that a command of Python runs, directly or through Paddle's launcher; else empty."""
+    arguments = iter(command[1:] if re.match(r"python", command[0].rpartition("/")[2]) else ())
+    for argument in arguments:
+        if argument == "-c" or argument == "-":
+            return ""
+        if argument == "-m":
+            # Options of the launcher may have values; what it runs ends in .py.
+            launched = next(arguments, "") == LAUNCHER[-1]
+            return next((one for one in arguments if one.endswith(".py")), "") if launched else ""
+        if argument in ("-W", "-X"):
+            next(arguments, "")
+        elif not argument.startswith("-"):
+            return argument
+    return ""
 
 
 def _stem(path: str) -> str:
@@ -62,8 +81,15 @@ def _stem(path: str) -> str:
 
 
 def job_name(title: str, default: str = "job") -> str:
-    """A valid name of a job, made from the name of a program."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or default
+    """A valid name of a job, made from the name of a program.
+
+    Names with letters that it cannot have, such as Chinese ones, differ in a digest, so that each has a job of its own.
+    """
+    title = normalize("NFC", title)
+    plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or default
+    if title.isascii():
+        return plain
+    return f"{plain}-{hashlib.sha256(title.encode(errors='replace')).hexdigest()[:6]}"
 
 
 def job_of_program(program: Program, wanted: Overrides) -> Object:
@@ -72,26 +98,45 @@ def job_of_program(program: Program, wanted: Overrides) -> Object:
     Without servers, its pods end by themselves, so they are kept: their logs are the only record of the run.
     """
     roles = {"ps": wanted.servers or 0, "worker": 1 if wanted.workers is None else wanted.workers}
-    command = _launched(program.command) if (wanted.gpus or 0) > 1 else program.command
+    has_several = wanted.devices and wanted.devices.count > 1 and not wanted.servers
+    command = _launched(program.command) if has_several else program.command
     kept: Object = {} if wanted.servers else {"cleanPodPolicy": "Never"}
     document: Object = {
         "apiVersion": contract.API_VERSION,
         "kind": contract.KIND,
-        "metadata": {"name": job_name(program.title)},
+        "metadata": {"name": job_name(program.title), **_original_name(program, wanted)},
         "spec": kept | {role: _role(count, command) for role, count in roles.items() if count or role == "worker"},
     }
     return overridden(document, wanted)
 
 
+def _original_name(program: Program, wanted: Overrides) -> Object:
+    named = wanted.name or program.title.isascii()
+    return {} if named else {"annotations": {contract.ANNOTATION_PROGRAM: program.title}}
+
+
 def _launched(command: tuple[str, ...]) -> tuple[str, ...]:
-    """One process per GPU, which Paddle's launcher starts; a command that uses it already stays as it is."""
+    """One process per device, which Paddle's launcher starts; a command that uses it already stays as it is."""
     is_plain = command[:1] == ("python",) and "paddle.distributed.launch" not in command
-    return (*LAUNCHER, *command[1:]) if is_plain else command
+    return launcher_command(command) if is_plain else command
+
+
+def launcher_command(command: Sequence[str]) -> tuple[str, ...]:
+    """A command of Python under Paddle's launcher, which runs files unbuffered and has no -m or -c of its own."""
+    rest = [*command[1:]]
+    while rest[:1] == ["-u"]:
+        del rest[0]
+    return (*LAUNCHER, *(command if rest and rest[0].startswith("-") else rest))
 
 
 def _role(replicas: int, command: tuple[str, ...]) -> Object:
-    container: Object = {"name": contract.TRAINING_CONTAINER, "command": list(command)}
+    container: Object = {"name": contract.TRAINING_CONTAINER, "command": [_literal(one) for one in command]}
     return {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
+
+
+def _literal(value: Any) -> Any:
+    """The text for which a container gets this one, as kubelets expand $(NAME) and $$; else left to validation."""
+    return re.sub(r"\$(?=[$(])", "$$", value) if isinstance(value, str) else value
 
 
 def overridden(document: Object, wanted: Overrides) -> Object:
@@ -133,14 +178,24 @@ def _override_pod(pod: Object, role: str, wanted: Overrides) -> None:
         container["image"] = wanted.image
     if wanted.environment:
         kept = [one for one in container.get("env") or [] if one.get("name") not in wanted.environment]
-        container["env"] = kept + [{"name": name, "value": value} for name, value in wanted.environment.items()]
-    if wanted.gpus is not None and role == "worker":
-        limits = container.setdefault("resources", {}).setdefault("limits", {})
-        limits.pop(GPU, None)
-        if wanted.gpus:
-            limits[GPU] = wanted.gpus
+        given = [{"name": name, "value": _literal(value)} for name, value in wanted.environment.items()]
+        container["env"] = kept + given
+    if wanted.devices and role == "worker":
+        _request_devices(container.setdefault("resources", {}), wanted.devices)
     for name, path in wanted.claims.items():
         _mount(pod, container, name, path)
+
+
+def _request_devices(resources: Object, wanted: DeviceRequest) -> None:
+    """In place of all others; a share, such as memory, stays if it is one of the same kind of device."""
+    kept = wanted.device if wanted.count else None
+    for amounts in (resources.setdefault("limits", {}), resources.get("requests") or {}):
+        for name in list(amounts):
+            shared = device_shared_by(name)
+            if device_of(name) or (shared and shared is not kept):
+                del amounts[name]
+    if wanted.count:
+        resources["limits"][wanted.resource] = wanted.count
 
 
 def _mount(pod: Object, container: Object, name: str, path: str) -> None:

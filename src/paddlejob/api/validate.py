@@ -10,10 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from paddlejob import contract
+from paddlejob.api.checks import corrections
 from paddlejob.api.checks.misplaced import METADATA_FIELDS, remedy
 from paddlejob.api.crd import job_schema
-from paddlejob.api.documents import Path
-from paddlejob.api.fault import Fault, parse_fault
+from paddlejob.api.fault import Fault, Path, parse_fault
 from paddlejob.api.rules import CHANGE_RULES, NOT_A_LABEL, ROLES, RULES, Obj
 from paddlejob.api.types import PaddleJob
 from paddlejob.api.yaml_problem import first_full_width, full_width, show
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 """By format of an integer. The API server checks it, a validator of JSON Schema does not."""
 GPU_FIELDS = ("gpu", "gpus", "nvidia.com/gpu")
+SAMPLE_SET = (
+    "PaddleCloud mounted the data of a SampleSet with it; add a persistentVolumeClaim with the data to volumes of each "
+    "template, mount it at the mountPath that is given here, then remove the field"
+)
 
 
 def parse(document: Obj, source: str = "") -> PaddleJob:
@@ -57,12 +61,12 @@ def find_faults(document: Obj) -> list[Fault]:
 def change_faults(new: Obj, old: Obj) -> list[str]:
     """The faults of the change from one valid job to another."""
     after, before = with_defaults(new)["spec"], with_defaults(old)["spec"]
-    return [fault for rule in CHANGE_RULES if (fault := rule.check(after, before))]
+    return [str(parse_fault(fault)) for rule in CHANGE_RULES if (fault := rule.check(after, before))]
 
 
 def with_defaults(document: Obj) -> Obj:
     """The job as the API server would store it, with the defaults of the schema."""
-    spec = {"elastic": 0, "intranet": "PodIP", "suspend": False, "withGloo": 1} | document["spec"]
+    spec = {"device": "auto", "elastic": 0, "intranet": "PodIP", "suspend": False, "withGloo": 1} | document["spec"]
     for role in ROLES:
         if role in spec:
             spec[role] = {"replicas": 1} | spec[role]
@@ -128,7 +132,12 @@ def _strict(schema: Any) -> Any:
 def _explain(error: ValidationError) -> list[Fault]:
     path = tuple(error.instance_path)
     kind: Any = error.kind
+    unnamed = corrections.unnamed_variable(path, error.instance)
     match kind.name:
+        case "additionalProperties" if unnamed:
+            return [Fault(path, f"is not a variable with a name and a value; write {unnamed}")]
+        case "required" if unnamed:
+            return []
         case "additionalProperties":
             known = _known_fields(error.schema_path)
             return [_unknown(path, name, known) for name in kind.unexpected]
@@ -142,11 +151,14 @@ def _sentence(error: ValidationError) -> str:
     value: Any = error.instance
     match kind.name:
         case "enum":
-            return f"{show(value)} is not valid; use {_listed(kind.options)}"
+            meant = corrections.option(value, kind.options)
+            return f"{show(value)} is not valid; " + (f"write {meant}" if meant else f"use {_listed(kind.options)}")
         case "type" if value is None and kind.types == ["object"]:
             return "is empty; indent its fields below it"
         case "type":
-            return f"{show(value)} is not {_type_names(kind.types)}{_hint(value, kind.types)}"
+            meant = corrections.corrected(tuple(error.instance_path), value, kind.types)
+            hint = f"; write {meant}" if meant else _hint(value, kind.types)
+            return f"{show(value)} is not {_type_names(kind.types)}{hint}"
         case "minimum":
             return f"{show(value)} is less than {kind.limit}; use {kind.limit} or more"
         case "maximum":
@@ -158,7 +170,7 @@ def _sentence(error: ValidationError) -> str:
         case "maxLength":
             return f"has {len(value)} characters; use at most {kind.limit}"
         case "pattern" if kind.pattern == contract.QUANTITY:
-            return f"{show(value)} is not a quantity; write it as 2, 500m or 4Gi"
+            return f"{show(value)} is not a quantity; write {corrections.quantity(value) or 'it as 2, 500m or 4Gi'}"
         case "pattern" if kind.pattern == contract.LABEL_VALUE:
             return (
                 f"{show(value)} is not the value of a label; use letters, digits, '-', '_' and '.', and start and end "
@@ -178,6 +190,10 @@ def _unknown(path: Path, name: str, known: list[str]) -> Fault:
         return Fault((*path, name), f"unknown field; {problem}; {hint}")
     if name in GPU_FIELDS:
         hint = "write nvidia.com/gpu below resources.limits of the container"
+    elif path[-1:] == ("resources",):
+        hint = "write it below limits"
+    elif name == "sampleSetRef":
+        hint = SAMPLE_SET
     else:
         hint = remedy(path, name) or (f'did you mean "{near[0]}"?' if near else "remove it")
     return Fault((*path, name), f"unknown field; {hint}")

@@ -18,20 +18,13 @@ def complete_jobs(ctx: Any, incomplete: str) -> list[str]:
 def _names(options: dict[str, Any]) -> set[str]:
     import asyncio
 
-    from paddlejob.client.targets.target import choose_target
+    from paddlejob.targets.choose import choose_target
 
     target = choose_target(options.get("cluster"), options.get("context") or "")
     namespace = options.get("namespace") or target.default_namespace
-    if not hasattr(target, "access"):
-        return {view.job.name for view in target.jobs(namespace)}
-    return asyncio.run(_names_in_cluster(target, namespace))
 
+    async def names() -> set[str]:
+        async with asyncio.timeout(SECONDS):
+            return {view.job.name for view in await target.target.jobs(namespace)}
 
-async def _names_in_cluster(target: Any, namespace: str) -> set[str]:
-    import asyncio
-
-    from paddlejob.kube.client import Client
-    from paddlejob.objects.resources import PADDLEJOBS
-
-    async with asyncio.timeout(SECONDS), Client(target.access) as client:
-        return {job["metadata"]["name"] for job in await client.list(PADDLEJOBS, namespace)}
+    return asyncio.run(names())

@@ -5,18 +5,20 @@ from __future__ import annotations
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from paddlejob.cli.options import AFTER_DASHES
-from paddlejob.cli.usage import UsageError, usage_message
-from paddlejob.client.targets.selection import is_plugin
-from paddlejob.errors import BadInput, PaddleJobError
+from paddlejob.cli.options import AFTER_DASHES, option_of
+from paddlejob.cli.output.terminal import CleanOutput
+from paddlejob.cli.usage import RUN_PROGRAMS, UsageError, usage_message
+from paddlejob.errors import BadArgument, BadInput, PaddleJobError
+from paddlejob.targets.choose import is_plugin
 
 
 @dataclass(frozen=True)
@@ -25,40 +27,77 @@ class Verb:
 
     target: str
     help: str
+    group: str
 
+
+TRAIN, SEE, CHANGE, CHECK, CLUSTER = "Train", "See", "Change", "Check", "Clusters and data"
 
 VERBS = {
-    "run": Verb("verbs.run:command", "Train jobs on this machine."),
-    "list": Verb("verbs.jobs.get:list_jobs", "List jobs."),
-    "get": Verb("verbs.jobs.get:get", "Show a job, its progress and its replicas."),
-    "watch": Verb("verbs.jobs.watch:command", "Watch a job live."),
-    "logs": Verb("verbs.jobs.logs:command", "Print the logs of a job's replicas."),
-    "metrics": Verb("verbs.jobs.metrics:command", "Print the metrics that a job has logged."),
-    "web": Verb("verbs.web:command", "Show jobs in a browser."),
-    "why": Verb("verbs.jobs.get:why", "Explain the state of a job and what to do next."),
-    "code": Verb("verbs.jobs.code:command", "Write the code that was submitted with a job to a directory."),
-    "scale": Verb("verbs.jobs.scale:command", "Change the number of workers of a job."),
-    "suspend": Verb("verbs.jobs.suspend:suspend", "Stop a job so that it can be resumed later."),
-    "resume": Verb("verbs.jobs.suspend:resume", "Resume a suspended or interrupted job."),
-    "rerun": Verb("verbs.jobs.rerun:command", "Run a job that has ended once more."),
-    "delete": Verb("verbs.jobs.delete:command", "Stop and delete jobs."),
-    "clean": Verb("verbs.jobs.clean:command", "Remove the logs of former runs on this machine."),
-    "init": Verb("verbs.init:command", "Create a commented job file to start from."),
-    "target": Verb("verbs.target:command", "Show or choose the target of commands: this machine or a cluster."),
-    "doctor": Verb("verbs.doctor:command", "Check whether this machine or a cluster is ready."),
-    "validate": Verb("verbs.validate:command", "Validate job files offline."),
-    "plan": Verb("verbs.plan:plan", "Print the objects that a job would get."),
-    "submit": Verb("verbs.submit:command", "Train jobs on a cluster."),
-    "install": Verb("verbs.install:install", "Install or update the operator in a cluster."),
-    "uninstall": Verb("verbs.install:uninstall", "Remove the operator from a cluster."),
-    "convert": Verb("verbs.convert:command", "Convert other kinds of jobs to PaddleJobs."),
-    "crd": Verb("verbs.plan:crd", "Print the CustomResourceDefinition of PaddleJob."),
-    "operator": Verb("verbs.operator:command", "Run the controller."),
-    "data": Verb("verbs.data:app", "Split and stage training data."),
-    "aws": Verb("aws.app:app", "Manage a cluster on AWS."),
+    "run": Verb("verbs.run:command", "Train jobs on this machine.", TRAIN),
+    "submit": Verb("verbs.submit:command", "Train jobs on a cluster.", TRAIN),
+    "rerun": Verb("verbs.jobs.rerun:command", "Run a finished job again.", TRAIN),
+    "init": Verb("verbs.init:command", "Create a commented job file to start from.", TRAIN),
+    "list": Verb("verbs.jobs.get:list_jobs", "List jobs.", SEE),
+    "get": Verb("verbs.jobs.get:get", "Show a job, its progress and its replicas.", SEE),
+    "why": Verb("verbs.jobs.get:why", "Explain the state of a job and what to do next.", SEE),
+    "watch": Verb("verbs.jobs.watch:command", "Watch a job live.", SEE),
+    "logs": Verb("verbs.jobs.logs:command", "Print the logs of a job's replicas.", SEE),
+    "metrics": Verb("verbs.jobs.metrics:command", "Print the metrics that a job has logged.", SEE),
+    "web": Verb("verbs.web:command", "Show jobs in a browser.", SEE),
+    "code": Verb("verbs.jobs.code:command", "Write the code that was submitted with a job to a directory.", SEE),
+    "scale": Verb("verbs.jobs.scale:command", "Change the number of workers of a job.", CHANGE),
+    "suspend": Verb("verbs.jobs.suspend:suspend", "Stop a job so that it can be resumed later.", CHANGE),
+    "resume": Verb("verbs.jobs.suspend:resume", "Resume a suspended or interrupted job.", CHANGE),
+    "delete": Verb("verbs.jobs.delete:command", "Stop and delete jobs.", CHANGE),
+    "clean": Verb("verbs.jobs.clean:command", "Remove the logs of previous runs on this machine.", CHANGE),
+    "validate": Verb("verbs.validate:command", "Validate job files offline.", CHECK),
+    "plan": Verb("verbs.plan:plan", "Print the objects that a job would get.", CHECK),
+    "doctor": Verb("verbs.doctor:command", "Check whether this machine or a cluster is ready.", CHECK),
+    "convert": Verb("verbs.convert:command", "Convert other kinds of jobs to PaddleJobs.", CHECK),
+    "target": Verb(
+        "verbs.target:command", "Show or choose the target of commands: this machine or a cluster.", CLUSTER
+    ),
+    "install": Verb("verbs.install:install", "Install or update the operator in a cluster.", CLUSTER),
+    "uninstall": Verb("verbs.install:uninstall", "Remove the operator from a cluster.", CLUSTER),
+    "operator": Verb("verbs.operator:command", "Run the controller.", CLUSTER),
+    "crd": Verb("verbs.plan:crd", "Print the CustomResourceDefinition of PaddleJob.", CLUSTER),
+    "aws": Verb("aws.app:app", "Manage a cluster on AWS.", CLUSTER),
+    "data": Verb("verbs.data:app", "Split and stage training data.", CLUSTER),
 }
 """In the order of the help."""
-RUNS_PROGRAMS = ("run", "submit")
+SYNONYMS = {
+    "ls": ("list",),
+    "ps": ("list",),
+    "jobs": ("list",),
+    "status": ("get", "why"),
+    "describe": ("get", "why"),
+    "show": ("get",),
+    "explain": ("why",),
+    "events": ("why",),
+    "log": ("logs",),
+    "tail": ("logs -f",),
+    "attach": ("watch",),
+    "top": ("watch",),
+    "ui": ("web",),
+    "dashboard": ("web",),
+    "stop": ("suspend", "delete"),
+    "pause": ("suspend",),
+    "kill": ("delete",),
+    "cancel": ("delete",),
+    "rm": ("delete",),
+    "remove": ("delete",),
+    "start": ("run", "submit"),
+    "train": ("run", "submit"),
+    "launch": ("run", "submit"),
+    "apply": ("submit",),
+    "create": ("submit",),
+    "restart": ("rerun",),
+    "retry": ("rerun",),
+    "check": ("validate", "doctor"),
+    "lint": ("validate",),
+    "new": ("init",),
+}
+"""Verbs of other tools, and ours for the same."""
 
 
 class VerbCommand(TyperCommand):
@@ -66,7 +105,7 @@ class VerbCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What follows `--` belongs to the program that a verb runs; other verbs take it as arguments."""
-        if self.name in RUNS_PROGRAMS and "--" in args:
+        if self.name in RUN_PROGRAMS and "--" in args:
             dashes = args.index("--")
             ctx.meta[AFTER_DASHES] = args[dashes + 1 :]
             args = args[:dashes]
@@ -93,6 +132,11 @@ class LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for group in dict.fromkeys(verb.group for verb in VERBS.values()):
+            with formatter.section(group):
+                formatter.write_dl([(name, verb.help) for name, verb in VERBS.items() if verb.group == group])
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """For the help: a command that knows only its name and one line."""
         if cmd_name not in VERBS:
@@ -103,8 +147,9 @@ class LazyGroup(TyperGroup):
         if args and args[0] in VERBS:
             return args[0], load_verb(args[0]), args[1:]
         if args and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0], VERBS, 1)
-            remedy = f"did you mean `pdj {close[0]}`?" if close else "list all commands with `pdj --help`"
+            meant = SYNONYMS.get(args[0]) or difflib.get_close_matches(args[0], VERBS, 1)
+            named = " or ".join(f"`pdj {verb}`" for verb in meant)
+            remedy = f"did you mean {named}?" if meant else "list all commands with `pdj --help`"
             raise BadInput(f"unknown command {args[0]}; {remedy}")
         return super().resolve_command(ctx, args)
 
@@ -122,7 +167,12 @@ def _command(name: str, function: Any, help: str | None = None) -> Any:
     return typer.main.get_command(single)
 
 
-app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    cls=LazyGroup,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -148,10 +198,14 @@ def _pdj(
 
 
 def main() -> None:
-    _open_standard_descriptors()
+    open_standard_descriptors()
+    _escape_what_the_locale_lacks()
+    sys.stdout, sys.stderr = (cast(TextIO, CleanOutput(stream)) for stream in (sys.stdout, sys.stderr))
     name = "kubectl pdj" if is_plugin() else "pdj"
     try:
-        sys.exit(app(prog_name=name, standalone_mode=False) or 0)
+        sys.exit(app(args=sys.argv[1:] or ["--help"], prog_name=name, standalone_mode=False) or 0)
+    except BadArgument as error:
+        _exit(error.exit_code, error.named(option_of(error.argument)))
     except PaddleJobError as error:
         _exit(error.exit_code, str(error))
     except UsageError as error:
@@ -172,7 +226,7 @@ def main() -> None:
         _exit(70, f"this is a bug in pdj ({type(error).__name__}: {error}); set PADDLEJOB_DEBUG=1 for a traceback")
 
 
-def _open_standard_descriptors() -> None:
+def open_standard_descriptors() -> None:
     """As after `pdj run <&-`: a file that is opened later must not become standard input or output."""
     for descriptor in (0, 1, 2):
         try:
@@ -183,10 +237,17 @@ def _open_standard_descriptors() -> None:
     sys.stderr = sys.stderr or os.fdopen(2, "w")
 
 
+def _escape_what_the_locale_lacks() -> None:
+    """A line of a program may have characters that GBK or Latin-1 lacks; printing it must not end the training."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _describe(error: OSError) -> str:
     message = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        remedy = "free some space (`pdj clean` removes the logs of former runs, `pdj delete JOB` those of a job)"
+        remedy = "free some space (`pdj clean` removes the logs of previous runs, `pdj delete JOB` those of a job)"
         return f"{message}; {remedy}, or set PADDLEJOB_STATE to another disk"
     if error.errno in (errno.EROFS, errno.EACCES):
         return f"{message}; set PADDLEJOB_STATE to a writable directory"

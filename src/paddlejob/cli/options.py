@@ -16,6 +16,15 @@ AFTER_DASHES = "paddlejob.after_dashes"
 """Where click's context keeps the part of the command line after `--`."""
 
 
+OPTIONS = {"images": "--image", "servers": "--ps", "volumes": "--volume"}
+"""Arguments of the Python API whose options have other names."""
+
+
+def option_of(argument: str) -> str:
+    """The option that means the same as an argument of the Python API."""
+    return OPTIONS.get(argument, f"--{argument}")
+
+
 class Output(StrEnum):
     table = "table"
     wide = "wide"
@@ -42,7 +51,7 @@ def parse_duration(option: str, text: str) -> float:
     """Seconds, from `90s`, `10m`, `1h30m` or `2d`."""
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     if not re.fullmatch(r"(\d+[smhd])+", text):
-        raise BadInput(f"{option} {text}: is not a duration; write it as 30s, 10m, 2h or 1d")
+        raise BadInput(f"{option} {text} is not a duration; write it as 30s, 10m, 2h or 1d")
     return float(sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([smhd])", text)))
 
 
@@ -50,7 +59,7 @@ def check_namespace(value: str) -> str:
     """A namespace becomes part of a path on this machine and of a URL in a cluster."""
     if value and not re.fullmatch(contract.DNS_LABEL, value):
         raise BadInput(
-            f"--namespace {value}: is not a valid namespace; use lower-case letters, digits and '-', start and end "
+            f"--namespace {value} is not a valid namespace; use lower-case letters, digits and '-', start and end "
             "with a letter or digit, and use at most 63 characters"
         )
     return value
@@ -59,7 +68,7 @@ def check_namespace(value: str) -> str:
 def check_job_name(value: str) -> str:
     """The same for the name of a job."""
     if "/" in value or value.startswith("."):
-        raise BadInput(f"{value}: is not a valid job name; list the jobs with `pdj list`")
+        raise BadInput(f"{value} is not a valid job name; list the jobs with `pdj list`")
     return value
 
 

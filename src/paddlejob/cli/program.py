@@ -1,4 +1,4 @@
-"""What `pdj run` and `pdj submit` name on the command line: job files, or a program without one."""
+"""What `pdj run`, `plan` and `submit` name on the command line: job files, or a program without one."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ import re
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from paddlejob import contract
-from paddlejob.api.program import (
-    MOUNT_ROOT,
-    Overrides,
-    Program,
-    job_of_program,
-    overridden,
-    python_file,
-    python_module,
-    shell_command,
-)
 from paddlejob.cli.options import AFTER_DASHES, Output, check_job_name
-from paddlejob.client.files import check_image, check_program, is_paddle_job, objects_in
-from paddlejob.client.given import Given
 from paddlejob.errors import BadInput
+
+if TYPE_CHECKING:
+    from paddlejob.api.program import Overrides, Program
+    from paddlejob.client.start.check import Checked
+    from paddlejob.client.start.load import Loaded
 
 Object = dict[str, Any]
 ENDINGS = (".py", ".sh")
@@ -48,10 +41,33 @@ Servers = Annotated[
     int | None,
     typer.Option("--ps", help="Number of parameter servers.", min=1, max=contract.MOST_REPLICAS, metavar="N"),
 ]
-Gpus = Annotated[int | None, typer.Option("--gpus", help="GPUs of each worker.", min=0, metavar="N")]
+Gpus = Annotated[int | None, typer.Option("--gpus", help="NVIDIA GPUs of each worker.", min=0, metavar="N")]
+Devices = Annotated[
+    str, typer.Option("--devices", help="Devices of each worker, such as xpu:8 or npu:1.", metavar="KIND:N")
+]
 Environment = Annotated[
     list[str] | None,
     typer.Option("--env", help="Environment variable; without a value, that of this shell. Repeatable.", metavar="K=V"),
+]
+Image = Annotated[
+    str,
+    typer.Option(
+        "--image", help="Image of the job. Defaults to the setting `image`, or Paddle's own.", metavar="IMAGE"
+    ),
+]
+Claims = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--volume", help="Mount the volume claim NAME at PATH, by default /mnt/NAME. Repeatable.", metavar="NAME=PATH"
+    ),
+]
+Queue = Annotated[
+    str,
+    typer.Option(
+        "--queue",
+        help="Queue in which the job waits for quota: Kueue's, or Volcano's if it asks for that.",
+        metavar="QUEUE",
+    ),
 ]
 Save = Annotated[str, typer.Option("--save", help="Also write the job to this file.", metavar="FILE")]
 
@@ -61,25 +77,31 @@ def arguments(invocation: typer.Context) -> tuple[str, ...]:
     return tuple(invocation.meta.get(AFTER_DASHES, ()))
 
 
-def given(
+def load(
     files: list[str],
     module: str,
     after: tuple[str, ...],
     wanted: Overrides,
     claims: Iterable[str] = (),
     image: Callable[[], str] = lambda: "",
-) -> Given:
+    batch_jobs: bool = False,
+) -> list[Loaded]:
     """The job files with what the options change, or the job of the program, with its claims and default image."""
+    from paddlejob.api.program import MOUNT_ROOT
+    from paddlejob.client.start.load import load_file, load_program
+
     program = _program(files, module, after)
     if program is None:
-        return Given(files, lambda name: [_changed(one, wanted) for one in objects_in(name)])
+        return [load_file(name, wanted, batch_jobs) for name in files]
     mounted = {name: f"{MOUNT_ROOT}/{name}" for name in claims if not name.startswith("/")}
     wanted = replace(wanted, image=wanted.image or image(), claims={**mounted, **wanted.claims})
-    document = job_of_program(program, wanted)
-    return Given([files[0] if files else module or " ".join(after[:2])], lambda _: [document], program)
+    return [load_program(program, files[0] if files else module or " ".join(after[:2]), wanted)]
 
 
 def _program(files: list[str], module: str, after: tuple[str, ...]) -> Program | None:
+    from paddlejob.api.program import python_file, python_module, shell_command
+    from paddlejob.client.files import check_program
+
     programs = [name for name in files if name.endswith(ENDINGS)]
     if (programs or module) and len(files) + bool(module) > 1:
         raise BadInput(f"{', '.join([*files, module]).strip(', ')}: name one program, or job files, in one command")
@@ -97,24 +119,15 @@ def _program(files: list[str], module: str, after: tuple[str, ...]) -> Program |
     return None
 
 
-def _changed(document: Object, wanted: Overrides) -> Object:
-    if not is_paddle_job(document) or wanted == Overrides():
-        return document
-    spec = document.get("spec")
-    if wanted.servers and isinstance(spec, dict) and "ps" not in spec:
-        raise BadInput("--ps: the job has no parameter servers; add spec.ps to its file")
-    return overridden(document, wanted)
-
-
 def environment(values: list[str]) -> dict[str, str]:
     """The values of --env; a name without a value takes it from this process."""
     found = {}
     for value in values:
         name, equals, text = value.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name):
-            raise BadInput(f"--env {value}: must have the form NAME=VALUE")
+            raise BadInput(f"--env {value} must have the form NAME=VALUE")
         if not equals and name not in os.environ:
-            raise BadInput(f"--env {name}: is not set here; give it a value with --env {name}=VALUE")
+            raise BadInput(f"--env {name} is not set here; give it a value with --env {name}=VALUE")
         found[name] = text if equals else os.environ[name]
     return found
 
@@ -125,31 +138,55 @@ def claims(values: list[str]) -> dict[str, str]:
     for value in values:
         name, _, path = value.partition("=")
         if not re.fullmatch(contract.DNS_LABEL, name) or (path and not path.startswith("/")):
-            raise BadInput(f"--volume {value}: must have the form CLAIM or CLAIM=/PATH")
+            raise BadInput(f"--volume {value} must have the form CLAIM or CLAIM=/PATH")
         found[name] = path
     return found
 
 
 def image_name(values: list[str]) -> str:
     """The only value of --image that is a name and no NAME=DIR; empty if there is none."""
-    named = [check_image("--image", one) for one in values if "=" not in one]
+    from paddlejob.client.files import check_image
+
+    named = [check_image(one) for one in values if "=" not in one]
     if len(named) > 1:
         raise BadInput(f"--image {named[1]}: all workers have one image; name only {named[0]}, or write NAME=DIR")
     return "".join(named)
 
 
-def save_or_print(chosen: Given, save: str, output: Output | None) -> None:
+def directories(option: str, values: list[str]) -> dict[str, str]:
+    """The values of a repeatable option NAME=DIR; every directory must exist."""
+    from paddlejob.client.files import existing_directory
+
+    found = {}
+    for value in values:
+        name, equals, directory = value.rpartition("=")
+        if not equals or not name or not directory:
+            raise BadInput(f"{option} {value} must have the form NAME=DIR")
+        found[name] = existing_directory(f"{option} {value}", directory)
+    return found
+
+
+def warn(checked: Checked) -> None:
+    for warning in checked.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+
+
+def save_or_print(loaded: list[Loaded], save: str, output: Output | None) -> None:
     """Write the jobs to the file of --save, and print them if a format is given."""
-    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+    from paddlejob.client.describe.formats import to_yaml
     from paddlejob.client.files import check_new_file, write_file
 
-    path = check_new_file(save, force=None) if save else None
-    documents = [one for name in chosen.names for one in chosen.load(name)]
-    if path:
-        write_file(path, to_yaml(*documents))
+    documents = [document for one in loaded for document in one.objects]
+    if save:
+        write_file(check_new_file(save, force=None), to_yaml(*documents))
         file = shlex.quote(save)
         typer.echo(f"wrote {save}; run it with `pdj run {file}`, or with `pdj submit {file} --image IMAGE`", err=True)
-    if output is Output.json:
-        typer.echo(to_json(documents[0] if len(documents) == 1 else as_list(documents)), nl=False)
-    elif output is not None:
-        typer.echo(to_yaml(*documents), nl=False)
+    if output is not None:
+        print_objects(documents, output)
+
+
+def print_objects(documents: list[Object], output: Output) -> None:
+    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
+
+    json = to_json(documents[0] if len(documents) == 1 else as_list(documents))
+    typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)

@@ -8,17 +8,29 @@ from typing import Any
 
 import typer
 
+from paddlejob.errors import sentence
+
 UsageError: type[Exception] = typer.BadParameter.__base__  # type: ignore[assignment]
 """Of click, or of the copy of click that newer versions of typer contain; typer exports only this subclass."""
+
+RUN_PROGRAMS = ("run", "plan", "submit")
+"""Verbs that take a program, whose own options follow `--`."""
+POSSIBLE, LIKELY = 0.6, 0.8
+"""How alike two names are if one may have been meant. An option that may be the program's has to be more alike."""
 
 
 def usage_message(error: Any, command: str) -> str:
     """`command` is the one that was typed, for errors that do not know theirs."""
     context = getattr(error, "ctx", None)
-    help_command = f"see `{context.command_path if context else command} --help`"
+    path = context.command_path if context else command
     subject, problem = _problem(error)
-    close = difflib.get_close_matches(subject, _known(problem, context), 1)
-    return f"{subject}: {problem}; " + (f"did you mean {close[0]}?" if close else help_command)
+    of_program = problem == "no such option" and getattr(context, "info_name", "") in RUN_PROGRAMS
+    close = difflib.get_close_matches(subject, _known(problem, context), 1, LIKELY if of_program else POSSIBLE)
+    if of_program and not close:
+        remedy = f"options of your program go after `--`, as in `{path} train.py -- {subject}`"
+    else:
+        remedy = f"did you mean {close[0]}?" if close else f"see `{path} --help`"
+    return f"{sentence(subject, problem)}; {remedy}"
 
 
 def _problem(error: Any) -> tuple[str, str]:

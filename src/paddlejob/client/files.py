@@ -15,7 +15,7 @@ from paddlejob import contract
 from paddlejob.api.convert import is_kubeflow_job
 from paddlejob.api.documents import STDIN, decode, documents
 from paddlejob.api.fault import line_of
-from paddlejob.errors import BadFile, BadInput, NotPossible
+from paddlejob.errors import BadArgument, BadFile, BadInput, NotPossible
 
 Object = dict[str, Any]
 CONVERTED = "converted.yaml"
@@ -98,11 +98,11 @@ def check_program(name: str) -> None:
     if not name or not path.exists():
         raise BadInput(f"{name!r}: no such file" if not name else f"{name}: no such file")
     if path.is_dir():
-        raise BadInput(f"{name}: is a directory; name the program in it")
+        raise BadInput(f"{name} is a directory; name the program in it")
     if not path.is_file():
-        raise BadInput(f"{name}: is not a file")
+        raise BadInput(f"{name} is not a file")
     if not os.access(path, os.R_OK):
-        raise BadInput(f"{name}: cannot be read: Permission denied; change its permissions")
+        raise BadInput(f"{name} cannot be read: Permission denied; change its permissions")
 
 
 def existing_directory(source: str, directory: str | os.PathLike[str]) -> str:
@@ -113,10 +113,10 @@ def existing_directory(source: str, directory: str | os.PathLike[str]) -> str:
     return str(path.absolute())
 
 
-def check_image(option: str, name: str) -> str:
+def check_image(name: str) -> str:
     """The name of an image; raises BadInput for one that no image can have."""
     if name and not re.fullmatch(r"[^\s=]+", name):
-        raise BadInput(f"{option} {name}: is not the name of an image; it has no spaces and no '='")
+        raise BadArgument("image", "is not the name of an image; it has no spaces and no '='", name)
     return name
 
 
@@ -128,7 +128,7 @@ def check_new_file(name: str, force: bool | None) -> Path:
     path = Path(name)
     if path.exists() and not force:
         remedy = "remove it first" if force is None else "overwrite it with --force"
-        raise BadInput(f"{name}: already exists; choose another name or {remedy}")
+        raise BadInput(f"{name} already exists; choose another name or {remedy}")
     return path
 
 
@@ -143,4 +143,4 @@ def write_file(path: Path, text: str) -> None:
     except OSError as error:
         if not special:
             written.unlink(missing_ok=True)
-        raise NotPossible(f"{path}: cannot be written: {error.strerror}") from None
+        raise NotPossible(f"{path} cannot be written: {error.strerror}") from None

@@ -10,22 +10,20 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from paddlejob.api.types import Phase, Status
-from paddlejob.client.async_lines import async_lines
-from paddlejob.client.describe.log_lines import line_pattern, lines_of
-from paddlejob.client.targets.target import JobView, LogChoice, Target, has_ended
 from paddlejob.errors import JobFailed, NotPossible, Overloaded, Unreachable
+from paddlejob.logs.line import LogLine
+from paddlejob.logs.selection import LogSelection, line_pattern
+from paddlejob.targets.sync import SyncTarget
+from paddlejob.targets.views import JobView, has_ended
 
 if TYPE_CHECKING:
     from paddlejob.local.runner import AttachedRunner
-
-PAUSE = 0.2
-CLUSTER_PAUSE = 1.0
 
 
 class Run:
     """One job on one target. Every method with `_async` behind its name is awaited instead of waiting."""
 
-    def __init__(self, target: Target, namespace: str, name: str, runner: AttachedRunner | None = None) -> None:
+    def __init__(self, target: SyncTarget, namespace: str, name: str, runner: AttachedRunner | None = None) -> None:
         self.target = target
         self.namespace = namespace
         self.name = name
@@ -70,23 +68,16 @@ class Run:
     ) -> Iterator[str]:
         """Lines of the logs, without line ends. With several replicas each line starts with the replica's name.
 
-        `since` is in seconds before now; `grep` is a regular expression; `run` is the number of a former run.
+        `since` is in seconds before now; `grep` is a regular expression; `run` is the number of a previous run.
         Interrupting it ends a job of `run` and its processes, as interrupting `wait` does.
         """
-        choice = LogChoice(
-            role,
-            index,
-            attempt,
-            "",
-            follow,
-            tail,
-            since=None if since is None else max(0.0, time.time() - since),
-            run=run,
-            pattern=line_pattern(grep) if grep else None,
-        )
+        selection = _selection(role, index, attempt, tail, since, grep, run)
         try:
-            for line in lines_of(self.target.logs(self.namespace, self.name, choice)):
-                yield line.removesuffix(b"\n").decode(errors="replace")
+            several, batches = self.target.logs(self.namespace, self.name, selection, follow, _warn_of_retry)
+            text = _Text(several)
+            for batch in batches:
+                yield from text.lines(batch)
+            yield from text.rest()
         except KeyboardInterrupt:
             self.interrupt()
             raise
@@ -96,11 +87,8 @@ class Run:
 
         Where the log tells no steps, each value has its epoch.
         """
-        from paddlejob.client.series import SeriesReader
-
-        reader = SeriesReader(self.view().job.spec.progress)
-        rows = reader.rows(self.target.first_worker_log(self.namespace, self.name, follow=False))
-        found = [row.sample for row in rows if name in row.sample.metrics]
+        samples = (one.sample for one in self.target.samples(self.namespace, self.name))
+        found = [one for one in samples if name in one.metrics]
         by_step = [(one.step, one.metrics[name]) for one in found if one.step is not None]
         return by_step or [(one.epoch, one.metrics[name]) for one in found if one.epoch is not None]
 
@@ -124,7 +112,7 @@ class Run:
                 show(False)
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError(f"{self.name} is still {view.phase} after {timeout:g} s")
-                time.sleep(self._pause)
+                time.sleep(self.target.pause)
         except KeyboardInterrupt:
             self.interrupt()
             raise
@@ -154,6 +142,8 @@ class Run:
             time.sleep(0.05)
         if self._runner.alive:
             self._runner.kill()
+        while self._runner.alive:
+            time.sleep(0.05)
 
     def scale(self, workers: int) -> None:
         self.target.change(self.namespace, self.name, worker={"replicas": workers})
@@ -162,7 +152,17 @@ class Run:
         self.target.change(self.namespace, self.name, suspend=True)
 
     def resume(self) -> None:
+        """Continue a suspended or interrupted job; if its engine has ended, it then outlives this process."""
         self.target.change(self.namespace, self.name, suspend=False)
+
+    def rerun(self) -> None:
+        """Run a finished job again, from the start and in the background; it outlives this process."""
+        from paddlejob.client.start.rerun import rerun
+        from paddlejob.targets.sync import run_outside_loop
+
+        for message in run_outside_loop(rerun(self.target.target, self.namespace, self.name)):
+            warnings.warn(message, stacklevel=2)
+        self._runner = None
 
     def delete(self) -> None:
         """Stop the job and delete it with its logs; returns when its processes or pods are gone."""
@@ -174,21 +174,22 @@ class Run:
             view = await asyncio.to_thread(self._look)
             if has_ended(view):
                 return _result(view)
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(self.target.pause)
 
-    async def logs_async(self, **choice: Any) -> AsyncGenerator[str, None]:
-        async with aclosing(async_lines(self.logs(**choice))) as lines:
-            async for line in lines:
-                yield line
+    async def logs_async(self, *, follow: bool = False, **choice: Any) -> AsyncGenerator[str, None]:
+        """The same as `logs`, with the same arguments."""
+        target, selection = self.target.target, _selection(**choice)
+        stream = await target.logs(self.namespace, self.name, selection, follow, _warn_of_retry)
+        text = _Text(stream.several)
+        async with aclosing(stream.batches) as batches:
+            async for batch in batches:
+                for line in text.lines(batch):
+                    yield line
+        for line in text.rest():
+            yield line
 
     async def status_async(self) -> Status:
         return (await asyncio.to_thread(self.view)).job.status
-
-    @property
-    def _pause(self) -> float:
-        from paddlejob.client.targets.local import LocalTarget
-
-        return PAUSE if isinstance(self.target, LocalTarget) else CLUSTER_PAUSE
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -199,6 +200,42 @@ class Run:
 
 GRACE = 40.0
 """Seconds: a little more than pods have by default to save a checkpoint."""
+
+
+def _selection(
+    role: str = "",
+    index: int | None = None,
+    attempt: int = 0,
+    tail: int = -1,
+    since: float | None = None,
+    grep: str = "",
+    run: int = 0,
+) -> LogSelection:
+    moment = None if since is None else max(0.0, time.time() - since)
+    return LogSelection(role, index, attempt, "", tail, moment, run, line_pattern(grep) if grep else None)
+
+
+class _Text:
+    """Whole lines as text; the part of a line that has been printed so far waits for its end."""
+
+    def __init__(self, several: bool) -> None:
+        self._several = several
+        self._part = b""
+
+    def lines(self, batch: list[LogLine]) -> Iterator[str]:
+        for line in batch:
+            self._part += line.named() if self._several else line.content
+            if line.end:
+                yield from self.rest()
+
+    def rest(self) -> Iterator[str]:
+        part, self._part = self._part, b""
+        if part:
+            yield part.decode(errors="replace")
+
+
+def _warn_of_retry(reason: str) -> None:
+    warnings.warn(f"{reason}; trying again", stacklevel=2)
 
 
 def _result(view: JobView) -> Status:

@@ -8,14 +8,15 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlejob.errors import BadInput
+from paddlejob.errors import BadArgument
+from paddlejob.home import home_directory
 
 CONDA_ROOTS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
 """Where conda and its relatives install themselves in a home directory."""
 
 
 def find_interpreter(given: str) -> str:
-    """The path of the Python that --python names; an empty name stays empty."""
+    """The path of the Python that a user names; an empty name stays empty."""
     if not given:
         return ""
     program, path = shutil.which(given), Path(given).expanduser()
@@ -29,7 +30,7 @@ def find_interpreter(given: str) -> str:
     if found := program or _of_uv(given):
         return found
     known = f"conda environments here: {', '.join(sorted(environments))}" if environments else "no conda is found here"
-    raise BadInput(f"--python {given}: no such program, directory or environment; {known}")
+    raise BadArgument("python", f"no such program, directory or environment; {known}", given)
 
 
 def _in_directory(given: str, path: Path) -> str:
@@ -37,7 +38,7 @@ def _in_directory(given: str, path: Path) -> str:
     for python in (path / "bin" / "python", path / ".venv" / "bin" / "python"):
         if python.exists():
             return str(python.absolute())
-    raise BadInput(f"--python {given}: has neither bin/python nor .venv/bin/python; name an environment")
+    raise BadArgument("python", "has neither bin/python nor .venv/bin/python; name an environment", given)
 
 
 def _conda_environments() -> Iterator[tuple[str, str]]:
@@ -50,7 +51,7 @@ def _conda_environments() -> Iterator[tuple[str, str]]:
 
 
 def _environment_directories() -> Iterator[Path]:
-    home = Path.home()
+    home = home_directory()
     for variable in ("CONDA_ENVS_PATH", "CONDA_ENVS_DIRS"):
         for one in filter(None, os.environ.get(variable, "").split(os.pathsep)):
             yield from _children(Path(one))
@@ -69,7 +70,7 @@ def _conda_roots() -> Iterator[Path]:
         yield Path(executable).parent.parent
     if root := os.environ.get("MAMBA_ROOT_PREFIX"):
         yield Path(root)
-    yield from (Path.home() / name for name in CONDA_ROOTS)
+    yield from (home_directory() / name for name in CONDA_ROOTS)
     yield Path("/opt/conda")
 
 
@@ -84,7 +85,7 @@ def _of_uv(version: str) -> str:
     """A Python that uv manages, by its version, such as 3.11."""
     if not re.fullmatch(r"3\.\d+(\.\d+)?", version):
         return ""
-    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    data = Path(os.environ.get("XDG_DATA_HOME") or home_directory() / ".local" / "share")
     managed = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
     found = [one / "bin" / "python3" for one in _children(managed) if one.name.startswith(f"cpython-{version}")]
     return next((str(python) for python in reversed(found) if python.exists()), "") or (

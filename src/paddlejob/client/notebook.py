@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from paddlejob.errors import PaddleJobError
+from paddlejob.logs.series import thinned
 
 if TYPE_CHECKING:
     from paddlejob.client.handle import Run
-    from paddlejob.client.targets.target import JobView
 
 WIDTH, HEIGHT = 320, 60
 MOST_POINTS = 200
@@ -32,7 +32,7 @@ def page(run: Run) -> str:
     )
     return (
         f"<div><b>{escape(run.name)}</b>: {escape(view.phase)} <small>{escape(view.headline)}</small>"
-        f"<table><tr><th>replica</th><th>state</th><th>exit status</th></tr>{rows}</table>{_loss(run, view)}</div>"
+        f"<table><tr><th>replica</th><th>state</th><th>exit status</th></tr>{rows}</table>{_loss(run)}</div>"
     )
 
 
@@ -54,26 +54,26 @@ def live_page(run: Run) -> Callable[[bool], None]:
     return show
 
 
-def _loss(run: Run, view: JobView) -> str:
+def _loss(run: Run) -> str:
     try:
-        points = run.metrics("loss")
+        series = run.target.series(run.namespace, run.name)
     except PaddleJobError:
         return ""
+    curves = series.metrics.get("loss", [])
+    points = [point for one in curves for point in zip(one.steps, one.values, strict=True)]
     if len(points) < 2:
         return ""
-    progress = view.job.status.progress
-    unit = "epoch" if progress and progress.step is None else "step"
-    return f"<div>loss {points[0][1]:.4g} → {points[-1][1]:.4g}, {unit} {points[-1][0]}</div>{curve(points)}"
+    return f"<div>loss {points[0][1]:.4g} → {points[-1][1]:.4g}, {series.axis} {points[-1][0]}</div>{curve(points)}"
 
 
-def curve(points: list[tuple[int, float]]) -> str:
+def curve(points: list[tuple[float, float]]) -> str:
     """A line as SVG; the horizontal axis is the step."""
-    points = points[:: max(1, len(points) // MOST_POINTS)]
+    points = [points[index] for index in thinned([value for _, value in points], MOST_POINTS)]
     steps, values = [step for step, _ in points], [value for _, value in points]
-    across, down = (max(steps) - min(steps)) or 1, (max(values) - min(values)) or 1
+    left, low = min(steps), min(values)
+    across, down = (max(steps) - left) or 1, (max(values) - low) or 1
     line = " ".join(
-        f"{(step - min(steps)) / across * WIDTH:.1f},{HEIGHT - (value - min(values)) / down * HEIGHT:.1f}"
-        for step, value in points
+        f"{(step - left) / across * WIDTH:.1f},{HEIGHT - (value - low) / down * HEIGHT:.1f}" for step, value in points
     )
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT + 4}" viewBox="0 -2 {WIDTH} {HEIGHT + 4}" role="img" '

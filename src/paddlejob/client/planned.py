@@ -10,10 +10,10 @@ from paddlejob.api.types import PaddleJob
 from paddlejob.errors import BadInput
 from paddlejob.plan import Create, Kind, Pod, PodGroup, PodPhase, World, names
 from paddlejob.plan import plan as make_plan
-from paddlejob.plan.objects.build_mark import build_digest
-from paddlejob.plan.objects.environment import too_large
-from paddlejob.plan.objects.pod_group import is_gang, pod_group_manifest
-from paddlejob.plan.objects.workload import workload_manifest
+from paddlejob.plan.manifests.build_mark import build_digest
+from paddlejob.plan.manifests.environment import too_large
+from paddlejob.plan.manifests.pod_group import is_gang, pod_group_manifest
+from paddlejob.plan.manifests.workload import workload_manifest
 from paddlejob.plan.quota import queue_of
 
 EXAMPLE_ADDRESSES: dict[str, Callable[[int], str]] = {

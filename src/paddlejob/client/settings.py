@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from paddlejob.errors import BadInput
+from paddlejob.api.devices import BY_KIND, DeviceRequest
+from paddlejob.api.types import DeviceKind
+from paddlejob.errors import BadArgument, BadInput
+from paddlejob.targets.remembered import config_directory
 
 SIZES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
@@ -21,7 +23,7 @@ class Settings:
     gpu_image: str = ""
     """The same for programs with --gpus."""
     keep_runs: int = 10
-    """Former runs of a job on this machine whose logs are kept."""
+    """Previous runs of a job on this machine whose logs are kept."""
     keep_runs_size: str = "2Gi"
     """The most that these take, for each job."""
 
@@ -31,8 +33,7 @@ class Settings:
 
 
 def settings_file() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base, "paddlejob", "config.toml")
+    return config_directory() / "config.toml"
 
 
 def read_settings() -> Settings:
@@ -42,10 +43,10 @@ def read_settings() -> Settings:
     except FileNotFoundError:
         return Settings()
     except (OSError, ValueError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}") from None
+        raise BadInput(f"{path} cannot be read: {error}") from None
     for name, value in found.items():
         if problem := _problem(name, value):
-            raise BadInput(f"{path}: {name}: {problem}")
+            raise BadInput(f"{path}: {name} {problem}")
     return Settings(**found)
 
 
@@ -63,16 +64,17 @@ def _problem(name: str, value: Any) -> str:
     return ""
 
 
-def default_image(gpus: int) -> str:
+def default_image(devices: DeviceRequest | None) -> str:
     """The image for a program on a cluster; raises BadInput if none is known."""
     settings = read_settings()
-    chosen = settings.gpu_image if gpus else settings.image
-    if chosen:
-        return chosen
+    if devices and devices.count and devices.device is not BY_KIND[DeviceKind.GPU]:
+        raise BadArgument("image", f"is missing; name an image with PaddlePaddle for {devices.resource}")
+    key = "gpu_image" if devices and devices.count else "image"
+    if chosen := getattr(settings, key):
+        return str(chosen)
     version = paddle_version()
-    if gpus or not version:
-        key = "gpu_image" if gpus else "image"
-        raise BadInput(f"--image: is missing; name an image with PaddlePaddle, or set `{key}` in {settings_file()}")
+    if key == "gpu_image" or not version:
+        raise BadArgument("image", f"is missing; name an image with PaddlePaddle, or set `{key}` in {settings_file()}")
     return f"paddlepaddle/paddle:{version}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from paddlejob import contract
 from paddlejob.api.template import training_container
-from paddlejob.code.archive import Archive
+from paddlejob.code.archive import NAME_LENGTH, Archive
 
 Object = dict[str, Any]
 PART_BYTES = 900 * 1000
@@ -19,26 +19,51 @@ CODE_VOLUME = "paddlejob-code"
 PARTS_VOLUME = "paddlejob-code-parts"
 UNPACKER = "paddlejob-code"
 ROLES = ("ps", "worker", "heter")
-_PYTHON = (
-    'import glob, io, tarfile; parts = sorted(glob.glob("{parts}/*")); '
-    'tarfile.open(fileobj=io.BytesIO(b"".join(open(part, "rb").read() for part in parts)), mode="r:gz")'
-    '.extractall("{code}")'
-)
+# Runs with any Python 3 in the image, so that it can't rely on the filters of tarfile.
+_PYTHON = """\
+import glob, hashlib, io, os, shutil, sys, tarfile
+content = b"".join(open(part, "rb").read() for part in sorted(glob.glob("{parts}/*")))
+if hashlib.sha256(content).hexdigest() != "{sha256}":
+    sys.exit("{changed}")
+root = os.path.realpath("{code}")
+tar = tarfile.open(fileobj=io.BytesIO(content), mode="r:gz")
+for one in tar:
+    path = os.path.join(root, one.name)
+    folder = os.path.dirname(path)
+    ends = [path, os.path.join(folder, one.linkname) if one.issym() else path]
+    if not (one.isfile() or one.issym()) or any(not os.path.realpath(end).startswith(root + os.sep) for end in ends):
+        sys.exit("cannot unpack the code: " + one.name + " leads out of its directory")
+    os.makedirs(folder, exist_ok=True)
+    if one.issym():
+        os.symlink(one.linkname, path)
+        continue
+    with open(path, "wb") as file:
+        shutil.copyfileobj(tar.extractfile(one), file)
+    os.chmod(path, one.mode & 0o755)
+"""
+# Without a pipe, whose first program could fail unnoticed; tar refuses by itself to write outside of the directory.
 _SCRIPT = """\
-if command -v tar >/dev/null && command -v gzip >/dev/null; then
-  cat {parts}/* | gzip -dc | tar -xf - -C {code}
-elif command -v python3 >/dev/null; then
-  python3 -c '{python}'
-elif command -v python >/dev/null; then
-  python -c '{python}'
+if command -v python3 >/dev/null; then
+  exec python3 -c '{python}'
+elif command -v tar >/dev/null && command -v gzip >/dev/null && command -v sha256sum >/dev/null; then
+  cat {parts}/* > {code}/.paddlejob-archive
+  if ! echo "{sha256}  {code}/.paddlejob-archive" | sha256sum -c - >/dev/null 2>&1; then
+    echo "{changed}" >&2; exit 1
+  fi
+  tar -xzf {code}/.paddlejob-archive -C {code}
+  rm {code}/.paddlejob-archive
 else
-  echo "cannot unpack the code: the image has neither tar and gzip nor python" >&2; exit 1
+  echo "cannot unpack the code: the image has neither python3 nor tar, gzip and sha256sum" >&2; exit 1
 fi
 """
+_CHANGED = (
+    "cannot unpack the code: the ConfigMaps do not hold what was submitted, so somebody changed them; delete them and "
+    "submit the job again"
+)
 
 
 def config_map_names(digest: str, parts: int) -> list[str]:
-    return [f"code-{digest}-{number}" for number in range(parts)]
+    return [f"code-{digest[:NAME_LENGTH]}-{number}" for number in range(parts)]
 
 
 def config_maps(archive: Archive, namespace: str, owner: Object) -> list[Object]:
@@ -75,21 +100,20 @@ def with_code(document: Object, archive: Archive) -> Object:
     document = copy.deepcopy(document)
     parts = len(_parts(archive.content))
     annotations = document["metadata"].setdefault("annotations", {})
-    annotations[contract.ANNOTATION_CODE] = f"{archive.digest}/{parts}"
+    annotations[contract.ANNOTATION_CODE] = f"{archive.sha256}/{parts}"
     for role in ROLES:
         if role in document["spec"]:
-            _add_code(document["spec"][role]["template"]["spec"], config_map_names(archive.digest, parts))
+            _add_code(document["spec"][role]["template"]["spec"], archive.sha256, parts)
     return document
 
 
-def _add_code(pod: Object, names: list[str]) -> None:
+def _add_code(pod: Object, sha256: str, parts: int) -> None:
     trainer = training_container(pod["containers"])
     code = {"name": CODE_VOLUME, "mountPath": CODE_DIRECTORY}
     trainer.setdefault("workingDir", CODE_DIRECTORY)
     trainer.setdefault("volumeMounts", []).append(code)
-    script = _SCRIPT.format(
-        parts=PARTS_DIRECTORY, code=CODE_DIRECTORY, python=_PYTHON.format(parts=PARTS_DIRECTORY, code=CODE_DIRECTORY)
-    )
+    values = {"parts": PARTS_DIRECTORY, "code": CODE_DIRECTORY, "sha256": sha256, "changed": _CHANGED}
+    script = _SCRIPT.format(python=_PYTHON.format(**values), **values)
     unpacker = {
         "name": UNPACKER,
         "image": trainer.get("image"),
@@ -100,7 +124,7 @@ def _add_code(pod: Object, names: list[str]) -> None:
     if "resources" in trainer:
         unpacker["resources"] = _without_devices(trainer["resources"])
     pod["initContainers"] = [unpacker, *(pod.get("initContainers") or [])]
-    sources = [{"configMap": {"name": name}} for name in names]
+    sources = [{"configMap": {"name": name}} for name in config_map_names(sha256, parts)]
     pod.setdefault("volumes", []).extend(
         [{"name": CODE_VOLUME, "emptyDir": {}}, {"name": PARTS_VOLUME, "projected": {"sources": sources}}]
     )

@@ -35,7 +35,7 @@ def read_owned(store: Store) -> Owned:
     """Read what earlier runs have staged, both the last finished run and one that was killed."""
     journal = read_journal(store)
     if any("request" in entry for entry in journal):
-        raise BadInput(f"{store.url}: contains an unfinished split; finish that split, or choose another directory")
+        raise BadInput(f"{store.url} contains an unfinished split; finish that split, or choose another directory")
     try:
         finished = json.loads(store.read(STAGED) or b"{}")
         files = [StagedFile(**file) for entry in (finished, *journal) for file in entry.get("files", ())]

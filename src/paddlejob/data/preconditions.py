@@ -27,11 +27,11 @@ def check_options(parts: int, by: str, shuffle: bool, header: int) -> None:
     if by not in get_args(By):
         raise BadInput(f"by: {by!r} is not supported; use lines, files or bytes")
     if by == "bytes" and shuffle:
-        raise BadInput("shuffle: cannot be combined with --by bytes; use --by lines or --by files")
+        raise BadInput("shuffle cannot be combined with --by bytes; use --by lines or --by files")
     if header < 0:
         raise BadInput(f"header: {header} is negative; specify the number of header lines")
     if header and by != "lines":
-        raise BadInput(f"header: cannot be combined with --by {by}; use --by lines")
+        raise BadInput(f"header cannot be combined with --by {by}; use --by lines")
 
 
 def check_overlap(source: str, sources: Sequence[Source], dest: str, writes_to: WritesTo) -> None:
@@ -41,7 +41,7 @@ def check_overlap(source: str, sources: Sequence[Source], dest: str, writes_to: 
         return
     root = _resolve(dest_fs, dest_path)
     if root.is_relative_to(_resolve(source_fs, source_path)) and source_fs.isdir(source_path):
-        raise BadInput(f"{redact(dest)}: is inside the source {redact(source)}; choose a directory outside it")
+        raise BadInput(f"{redact(dest)} is inside the source {redact(source)}; choose a directory outside it")
     for found in sources:
         path = _resolve(source_fs, found.path)
         if path.is_relative_to(root) and writes_to(found.name, path.relative_to(root)):
@@ -67,7 +67,7 @@ def check_free_space(store: Store, size: int, scratch: int = 0) -> None:
 def check_enough_records(source: str, records: int, parts: int, by: str) -> None:
     if records < parts:
         raise BadInput(
-            f"{redact(source)}: has {records} {by}, too few for {parts} parts; ask for fewer parts, "
+            f"{redact(source)} has {records} {by}, too few for {parts} parts; ask for fewer parts, "
             "or pass --allow-empty to allow empty parts"
         )
 

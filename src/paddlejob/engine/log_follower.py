@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable
 
 from paddlejob.engine.step_counter import StepCounter
+from paddlejob.logs.series import LoggedSample
 from paddlejob.plan.world import LogReading
 from paddlejob.progress import Parser, Sample
+from paddlejob.redaction import without_environment
 
 LAST_LINES = 8
 LINE_LIMIT = 200
@@ -16,7 +17,6 @@ LINE_LIMIT = 200
 LAST_BARS = 20
 """Of a line that a progress bar rewrote many times, only the last versions are parsed."""
 MOST_METRICS = 30
-ENVIRONMENT_DUMP = re.compile(r"\benv:? ?\{.*", re.MULTILINE)
 
 Line = tuple[float, str]
 """When it was printed, in seconds since the epoch, and its text."""
@@ -34,25 +34,30 @@ class LogFollower:
         self._checkpoint: int | None = None
         self._last_output: float | None = None
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        self._draws_bar = False
         self._silent_since: float | None = None
         self._silent_seconds: float | None = None
         self._processes = ""
 
-    def feed(self, lines: Iterable[Line]) -> None:
-        """Take new lines of worker 0, in order."""
+    def feed(self, lines: Iterable[Line]) -> list[LoggedSample]:
+        """Take new lines of worker 0, in order; returns what they tell."""
+        found: list[LoggedSample] = []
         for at, text in lines:
             self.printed(at)
             bars = [bar for bar in text.split("\r") if bar.strip()][-LAST_BARS:]
+            self._draws_bar = self._draws_bar or len(bars) > 1
             if bars:
                 self._last_lines.append(without_environment(bars[-1].rstrip())[:LINE_LIMIT])
-            for bar in bars:
-                self.parse(at, bar)
+            samples = [sample for bar in bars if (sample := self.parse(at, bar))]
+            found += [LoggedSample(self.attempt, at, sample) for sample in samples if sample.tells_something]
+        return found
 
-    def parse(self, at: float, text: str) -> None:
+    def parse(self, at: float, text: str) -> Sample | None:
         """Take the position and the metrics of a line or of a progress bar, which may not be complete yet."""
         sample = self._parser.parse(text)
         if sample is not None:
             self._take(at, sample)
+        return sample
 
     def printed(self, at: float) -> None:
         """A worker printed a line at this time."""
@@ -115,10 +120,6 @@ class LogFollower:
             steps_left=steps.left,
             silent_seconds=self._silent_seconds,
             last_lines="\n".join(self._last_lines),
+            draws_bar=self._draws_bar,
             processes=self._processes,
         )
-
-
-def without_environment(text: str) -> str:
-    """Paddle's launcher prints the whole environment when a program fails; secrets in it stay in the log."""
-    return ENVIRONMENT_DUMP.sub("env {...}", text)

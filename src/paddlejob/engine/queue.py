@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+from paddlejob.delays import exponential_delay
+
 K = TypeVar("K", bound=Hashable)
 
 FIRST_BACKOFF = 0.05
@@ -150,7 +152,7 @@ class KeyedQueue(Generic[K]):
 
     def _retry(self, key: K, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        grown = min(self._first_backoff * 2 ** min(failures - 1, 30), self._longest_backoff)
+        grown = exponential_delay(failures, self._first_backoff, self._longest_backoff)
         self._ask(key, time.monotonic() + grown * random.uniform(0.5, 1.0))
         self._on_failure(key, error)
 

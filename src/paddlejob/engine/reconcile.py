@@ -5,16 +5,20 @@ from __future__ import annotations
 import itertools
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+from paddlejob.api.reasons import STARTING, Reason
 from paddlejob.api.types import PaddleJob, Phase, Role, Status
-from paddlejob.engine.backend import Backend, Key, Outdated, Rejected
+from paddlejob.delays import exponential_delay
+from paddlejob.engine.backend import Backend, Key, Outdated, Rejected, View
 from paddlejob.engine.carry_out import carry_out
 from paddlejob.engine.fair_limiter import FairLimiter
 from paddlejob.engine.log_context import work_on
-from paddlejob.plan import Action, RecordEvent, Rejection, plan
-from paddlejob.plan.diagnosis.rejections import name_of
+from paddlejob.plan import Action, Create, Delete, Plan, RecordEvent, Rejection, plan
+from paddlejob.plan.diagnosis.rejections import describe, name_of
+from paddlejob.plan.manifests.pod import PodSource
 from paddlejob.plan.times import earliest
 
 REPORTS_APART = 2.0
@@ -28,7 +32,9 @@ RESULTS_APART = 1.0
 """The workers that are done must be known should their pods vanish, so they are reported sooner."""
 REPORT_SPACING = 100
 """Reports of progress are at least this many times as far apart as one takes: they use 1% of a job's time."""
+FIRST_DELAY = 0.1
 LONGEST_DELAY = 30.0
+"""Seconds before a job is planned again whose view was outdated twice or more in a row."""
 LONGEST_SPACING = 30.0
 """One slow write must not silence a job for longer."""
 LONGEST_START_SPACING = 120.0
@@ -39,6 +45,10 @@ LEAST_CREATES = 10
 """In a turn, however many jobs wait for theirs."""
 LOOK_EVERY = 25
 """Creates after which the job is looked at again; it may have been deleted."""
+UNREADABLE = (
+    "the status of the job cannot be read, so nothing is done for it; something else has written to it. Delete the "
+    "job; to train, create it again"
+)
 stopwatch = time.monotonic
 log = logging.getLogger(__name__)
 
@@ -50,6 +60,12 @@ class Memory:
     uid: str
     reported: float
     rejections: dict[str, Rejection] = field(default_factory=dict)
+    attempt: int = 0
+    """The attempt whose pods are being created; 0 once they have their environment."""
+    created: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """How often each pod of that attempt was created, by its name and replacement."""
+    unreadable: str = ""
+    """Why no plan can be made."""
     outdated: int = 0
     """How many steps in a row were planned from an outdated view."""
 
@@ -84,7 +100,7 @@ class Reconciler:
             return None
         now = self._clock()
         memory = self._memory(key, view.job, now)
-        decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
+        decided = await self._plan(memory, view, now)
         work_on(key, decided.status.attempt)
         self._note_starting(key, decided.status)
         try:
@@ -96,11 +112,31 @@ class Reconciler:
             )
         except Outdated:
             memory.outdated += 1
-            return now + min(0.1 * 2.0 ** min(memory.outdated - 2, 20), LONGEST_DELAY) if memory.outdated > 1 else now
+            late = memory.outdated - 1
+            return now + exponential_delay(late, FIRST_DELAY, LONGEST_DELAY) if late else now
         except Rejected:
             return self._clock()
         memory.outdated = 0
         return earliest(decided.wake_at, later) if complete else self._clock()
+
+    async def _plan(self, memory: Memory, view: View, now: float) -> Plan:
+        """Raises if the status, which others may write too, cannot be read; an event says so once."""
+        try:
+            decided = plan(view.job, replace(view.world, rejections=tuple(memory.rejections.values())), now)
+        except ValueError as error:
+            if memory.unreadable != str(error):
+                memory.unreadable = str(error)
+                message = f"{UNREADABLE}: {error}"
+                await self._backend.perform(view.job, RecordEvent(Reason.UNREADABLE_JOB, message, warning=True))
+            raise
+        memory.unreadable = ""
+        status = decided.status
+        attempt = 0 if status.attempt == status.publishedAttempt else status.attempt
+        if attempt != memory.attempt:
+            memory.attempt = attempt
+            memory.created.clear()
+            memory.rejections = {k: one for k, one in memory.rejections.items() if one.reason != Reason.POD_DELETED}
+        return decided
 
     def _proceeding(self, job: PaddleJob) -> Callable[[], bool]:
         """Asked before each create of a turn: whether the turn goes on."""
@@ -122,7 +158,7 @@ class Reconciler:
         return known
 
     def _note_starting(self, key: Key, status: Status) -> None:
-        if status.phase in (Phase.PENDING, Phase.STARTING) and status.reason in UNHINDERED:
+        if status.phase in (Phase.PENDING, Phase.STARTING) and status.reason in STARTING:
             self._starting.add(key)
         else:
             self._starting.discard(key)
@@ -152,16 +188,35 @@ class Reconciler:
             async with self._limiter.hold((job.namespace, job.name)):
                 await self._backend.perform(job, action)
         except Rejected as error:
-            self._remember(memory, job, name_of(action), error)
+            await self._remember(memory, job, action, error)
             raise
         memory.rejections.pop(name_of(action), None)
+        if isinstance(action, Create):
+            self._note_created(memory, action)
 
-    def _remember(self, memory: Memory, job: PaddleJob, name: str, error: Rejected) -> None:
+    def _note_created(self, memory: Memory, action: Create) -> None:
+        """A pod that is created again was deleted by something else; the next time waits as after a rejection."""
+        source = action.source
+        if not isinstance(source, PodSource) or source.attempt != memory.attempt:
+            return
+        key = (action.name, source.replacement)
+        memory.created[key] += 1
+        again = memory.created[key] - 1
+        if again:
+            memory.rejections[action.name] = Rejection(action.name, Reason.POD_DELETED, "", self._clock(), again)
+
+    async def _remember(self, memory: Memory, job: PaddleJob, action: Action, error: Rejected) -> None:
+        """A deletion that is denied is an event: a job that has ended keeps the status that says how."""
+        name = name_of(action)
         before = memory.rejections.get(name)
         times = before.times + 1 if before else 1
-        memory.rejections[name] = Rejection(name, error.reason, error.message, self._clock(), times)
+        rejection = Rejection(name, error.reason, error.message, self._clock(), times)
+        memory.rejections[name] = rejection
         if before is None or before.message != error.message:
             log.warning("job %s/%s: %s was rejected: %s", job.namespace, job.name, name, error.message)
+            if isinstance(action, Delete):
+                cause = describe(rejection)
+                await self._backend.perform(job, RecordEvent(cause.reason, cause.message, warning=True))
 
 
 def _events_first(actions: Iterable[Action]) -> list[Action]:
@@ -169,7 +224,6 @@ def _events_first(actions: Iterable[Action]) -> list[Action]:
     return sorted(actions, key=lambda action: not isinstance(action, RecordEvent))
 
 
-UNHINDERED = ("Created", "PodsNotReady", "Starting")
 STEPS: dict[str, object] = {"progress": None, "goodput": None}
 COUNTS: dict[str, object] = {"ps": None, "worker": None, "heter": None, "message": "", "conditions": (), **STEPS}
 
@@ -189,5 +243,5 @@ def _merely_begun(status: Status, job: PaddleJob) -> bool:
 
     A deadline runs from the time at which the job started, so that has to be known.
     """
-    begun = status.phase is Phase.PENDING and status.reason == "PodsNotReady"
+    begun = status.phase is Phase.PENDING and status.reason == Reason.PODS_NOT_READY
     return begun and job.status.phase is None and job.spec.activeDeadlineSeconds is None

@@ -42,6 +42,8 @@ class StepCounter:
     def _rise(self, at: float, step: int) -> None:
         self._note_ahead(at, step)
         self._top = (at, step)
+        if self._points and at < self._points[-1][0]:
+            self._points.clear()  # The clock was set back.
         if not self._points or at - self._points[-1][0] >= POINTS_APART:
             self._points.append((at, step))
         while at - self._points[0][0] > WINDOW and len(self._points) > 2:

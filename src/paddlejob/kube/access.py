@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,7 @@ class Access:
         server_name: str | None = None,
         proxy: str | None = None,
         context: str = "",
+        impersonation: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.server = server.rstrip("/")
         self.namespace = namespace
@@ -51,9 +53,17 @@ class Access:
         self.proxy = proxy
         self.context = context
         """Of the kubeconfig, also if it was its current one; empty for a service account."""
+        self.impersonation = impersonation
+        """Headers that make requests on behalf of another user."""
         self._fetch = fetch
         self._credential = credential
         self._fetching = asyncio.Lock()
+
+    def for_another_loop(self) -> Access:
+        """The same access, with a lock of its own: a lock belongs to one event loop."""
+        other = copy(self)
+        other._fetching = asyncio.Lock()
+        return other
 
     async def authorization(self) -> str:
         """The value of the Authorization header, empty if none is needed."""
@@ -82,12 +92,13 @@ def find_access(kubeconfig: str | None = None, context: str | None = None) -> Ac
     This reads files and may run a credential plugin, so call it before the event loop starts or in a thread.
     """
     paths = kubeconfig or os.environ.get("KUBECONFIG") or ""
-    if not paths and (Path.home() / ".kube/config").exists():
-        paths = str(Path.home() / ".kube/config")
+    default = os.path.expanduser("~/.kube/config")  # noqa: PTH111 (Path fails where no home directory is known)
+    if not paths and Path(default).exists():
+        paths = default
     if paths or context:
         from paddlejob.kube.kubeconfig import from_kubeconfig
 
-        return from_kubeconfig(paths or str(Path.home() / ".kube/config"), context)
+        return from_kubeconfig(paths or default, context)
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster()
     raise NoCredentials(

@@ -19,6 +19,8 @@ from paddlejob.kube.transport import JSON, METADATA, METADATA_LIST, Observe, Req
 PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+# In bytes; far more than any object has, so that no event is cut.
+LONGEST_EVENT = 256 << 20
 # The server sends a bookmark about every minute, so a longer pause means a dead connection.
 WATCH_IDLE_SECONDS = 150.0
 
@@ -75,7 +77,7 @@ class Client:
 
     def server_time(self) -> float:
         """Seconds since the epoch by the clock of the API server, which writes the times of all objects."""
-        return self._transport.server_time()
+        return self._transport.clock.now()
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self._do(Request("get", resource, "GET", resource.item(name, namespace)))
@@ -143,7 +145,8 @@ class Client:
         }
         accept = METADATA if metadata_only else JSON
         request = Request("watch", resource, "GET", resource.collection(namespace), params, accept=accept)
-        async with aclosing(self._transport.lines(request, idle=WATCH_IDLE_SECONDS, opened=opened)) as lines:
+        watched = self._transport.lines(request, idle=WATCH_IDLE_SECONDS, opened=opened, longest=LONGEST_EVENT)
+        async with aclosing(watched) as lines:
             async for line in lines:
                 if line:
                     yield _watch_event(line, request)

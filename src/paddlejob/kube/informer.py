@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+from paddlejob.delays import exponential_delay
 from paddlejob.errors import ApiError, Forbidden, Gone, KubeError, NotFound, Overloaded
 from paddlejob.kube.client import Client, WatchEvent
 from paddlejob.kube.resource import Object, Resource
@@ -77,7 +78,7 @@ class Informer(Generic[T]):
         self._store = Store(transform, index)
         self._version = ""
         self._newest = "0"
-        self._backoff = FIRST_BACKOFF
+        self._failures = 0
 
     def __len__(self) -> int:
         return len(self._store)
@@ -183,7 +184,7 @@ class Informer(Generic[T]):
         async with aclosing(events):
             async for event in events:
                 self._apply(event)
-                self._backoff = FIRST_BACKOFF
+                self._failures = 0
                 self._contact_made()
 
     def _apply(self, event: WatchEvent) -> None:
@@ -242,5 +243,6 @@ class Informer(Generic[T]):
         self.last_error = error
 
     async def _back_off(self) -> None:
-        await asyncio.sleep(self._backoff * random.uniform(0.5, 1.0))
-        self._backoff = min(self._backoff * 2, LONGEST_BACKOFF)
+        self._failures += 1
+        delay = exponential_delay(self._failures, FIRST_BACKOFF, LONGEST_BACKOFF)
+        await asyncio.sleep(delay * random.uniform(0.5, 1.0))

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from paddlejob.errors import NoCredentials
 from paddlejob.kube.access import REREAD_SECONDS, Access, Credential, client_tls
 
 RENEW_BEFORE_SECONDS = 60.0
+TOKEN = "!#$&'*+-.^_`|~"
+"""What the name of a header may contain besides letters and digits."""
 
 
 def from_kubeconfig(paths: str, context: str | None = None) -> Access:
@@ -48,6 +50,7 @@ def from_kubeconfig(paths: str, context: str | None = None) -> Access:
         server_name=settings.tls_server_name,
         proxy=chosen.proxy(settings.host),
         context=chosen.name,
+        impersonation=chosen.impersonation(),
     )
 
 
@@ -81,6 +84,22 @@ class _Context:
     @property
     def namespace(self) -> str:
         return str(self._context.get("namespace") or "default")
+
+    def impersonation(self) -> tuple[tuple[str, str], ...]:
+        """The headers of `as` and its companions, as kubectl sends them."""
+        user, extra = self._user.get("as"), self._user.get("as-user-extra") or {}
+        headers = [
+            *(("Impersonate-Group", str(group)) for group in self._user.get("as-groups") or ()),
+            *([("Impersonate-Uid", str(self._user["as-uid"]))] if self._user.get("as-uid") else ()),
+            *(
+                (f"Impersonate-Extra-{quote(key, TOKEN)}", str(value))
+                for key, values in extra.items()
+                for value in values
+            ),
+        ]
+        if headers and not user:
+            raise NoCredentials(f"{self.paths}: as-groups, as-uid and as-user-extra need `as`; name a user there")
+        return (("Impersonate-User", str(user)), *headers) if user else ()
 
     def proxy(self, server: str) -> str | None:
         """The proxy of the file, else that of the environment, as kubectl does; none for loopback."""

@@ -14,14 +14,9 @@ from typing import Self
 from paddlejob.errors import Conflict, KubeError, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import LEASES, Object
+from paddlejob.kube.server_clock import steady_clock
 
 log = logging.getLogger(__name__)
-
-
-def steady_clock() -> float:
-    """Seconds that also pass while this process, or the whole machine, is suspended."""
-    boot: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 class LeaderElector:

@@ -9,16 +9,18 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Self
 
 import aiohttp
 
+from paddlejob.delays import exponential_delay
 from paddlejob.errors import ApiError, NoCredentials, NotLeader, Unreachable
 from paddlejob.kube.access import Access
 from paddlejob.kube.api_errors import api_error, is_retriable
 from paddlejob.kube.resource import Resource
+from paddlejob.kube.server_clock import ServerClock, steady_clock
+from paddlejob.lines import LONGEST, LineSplitter
 
 # A TLS connection costs a third of a MiB; more than this many made the API server no faster.
 CONNECTIONS = 40
@@ -26,7 +28,6 @@ ATTEMPTS = 5
 FIRST_BACKOFF = 0.2
 LONGEST_BACKOFF = 30.0
 CONNECT_SECONDS = 10.0
-NOTABLE_SKEW = 5.0
 # The API server closes idle connections after 90 s; closing them earlier avoids sending on one that just closed.
 KEEPALIVE_SECONDS = 60.0
 
@@ -81,12 +82,7 @@ class Transport:
         self._observe = observe
         self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
-        self._ahead = 0.0
-        """By how many seconds the clock of this machine is ahead of the server's."""
-
-    def server_time(self) -> float:
-        """The time by the server's clock, as far as its responses tell; without any it is that of this machine."""
-        return time.time() - self._ahead
+        self.clock = ServerClock()
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
@@ -127,18 +123,22 @@ class Transport:
             raise self._unreachable(request, error) from error
 
     async def lines(
-        self, request: Request, *, idle: float | None = None, opened: Callable[[], None] = lambda: None
+        self,
+        request: Request,
+        *,
+        idle: float | None = None,
+        opened: Callable[[], None] = lambda: None,
+        longest: int = LONGEST,
     ) -> AsyncGenerator[bytes, None]:
         """The lines of a watch or a log as they arrive; a pause longer than `idle` seconds is an error."""
         try:
             async with self._response(request, idle) as response:
                 opened()
-                rest = b""
+                splitter = LineSplitter(longest)
                 async for chunk in response.content.iter_any():
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    for line in whole:
+                    for line in splitter.feed(chunk):
                         yield line
-                if rest:
+                if rest := splitter.take():
                     yield rest
         except CONNECTION_ERRORS as error:
             raise self._unreachable(request, error) from error
@@ -165,10 +165,12 @@ class Transport:
             raise RuntimeError("the client is not open; use it inside `async with`")
         if request.writes and not self._may_write():
             raise NotLeader(f"{request} was not sent: this process does not hold the lease")
-        headers = {"Accept": request.accept} | ({"Authorization": header} if header else {})
+        headers = [("Accept", request.accept), *self.access.impersonation]
+        if header:
+            headers.append(("Authorization", header))
         if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        code, begun, started = 0, time.time(), time.monotonic()
+            headers.append(("Content-Type", request.content_type))
+        code, begun, started = 0, steady_clock(), time.monotonic()
         try:
             response = await self._session.request(
                 request.method,
@@ -182,21 +184,12 @@ class Transport:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
             )
             code = response.status
-            self._compare_clocks(begun, response)
+            if code < 400:
+                self.clock.compare(begun, response.headers.get("Date", ""))
         finally:
             if self._observe is not None:
                 self._observe(request.verb, request.resource, code, time.monotonic() - started)
         return response
-
-    def _compare_clocks(self, begun: float, response: aiohttp.ClientResponse) -> None:
-        """The Date header has whole seconds and was written at some time between request and response."""
-        if response.status >= 400 or (date := _date(response.headers.get("Date", ""))) is None:
-            return
-        least, most = begun - date - 1.0, time.time() - date
-        before = self._ahead
-        self._ahead = min(max(before, least), most)
-        if abs(self._ahead - before) > NOTABLE_SKEW:
-            log.warning("the clock of this machine is %+.0f s off the API server's; using the server's", self._ahead)
 
     def _error(self, request: Request, response: aiohttp.ClientResponse, body: bytes) -> Exception:
         error = api_error(response.status, body, response.headers, str(request))
@@ -211,14 +204,7 @@ class Transport:
         return Unreachable(f"{request}: {cause}; is the API server {self.access.server} up and reachable?")
 
 
-def _date(header: str) -> float | None:
-    try:
-        return parsedate_to_datetime(header).timestamp()
-    except ValueError:
-        return None
-
-
 def _backoff(attempt: int, retry_after: float | None = None) -> float:
     """At least what the server asked for, growing exponentially, with jitter."""
-    grown: float = FIRST_BACKOFF * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+    grown = exponential_delay(attempt, FIRST_BACKOFF, LONGEST_BACKOFF) * random.uniform(0.5, 1.5)
     return min((retry_after or 0.0) + grown, LONGEST_BACKOFF)

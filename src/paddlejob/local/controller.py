@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
 from paddlejob.local.backend import LocalBackend
 from paddlejob.local.engine_error import log_error, report_error
+from paddlejob.local.job import JobRegistry, LocalJob
 from paddlejob.local.kubelet import Kubelet
 from paddlejob.local.log_watch import LogWatch
 from paddlejob.local.scheduler import Scheduler
@@ -28,154 +28,123 @@ FAILING_SECONDS = 3.0
 
 
 class JobController:
-    """`on_deleted(key)` is called when a deleted job and all that it owned are gone."""
-
     def __init__(
         self,
+        jobs: JobRegistry,
         backend: LocalBackend,
         scheduler: Scheduler,
+        kubelet: Kubelet,
+        logs: LogWatch,
         clock: Callable[[], float],
-        on_deleted: Callable[[Key], None],
-        log: Path | None = None,
-        logs: LogWatch | None = None,
+        engine_log: Path | None = None,
     ) -> None:
         self.queue: KeyedQueue[Key] = KeyedQueue(min_interval=SECONDS_BETWEEN_TURNS, on_failure=self._on_failure)
-        self._backend = backend
+        self._jobs = jobs
         self._reconciler = Reconciler(backend, clock, PROGRESS_APART)
         self._scheduler = scheduler
+        self._kubelet = kubelet
+        self._logs = logs
         self._clock = clock
-        self._on_deleted = on_deleted
-        self._logs = logs or LogWatch(backend, clock)
-        self._idle: dict[Key, asyncio.Event] = {}
-        self._log = log
-        self._failures: dict[Key, list[float]] = {}
-        """When the turns of a job failed, since the last that did not."""
-        self._abandoned: set[Key] = set()
-
-    def add(self, key: Key, kubelet: Kubelet) -> None:
-        self._backend.kubelets[key] = kubelet
-        self._idle[key] = asyncio.Event()
-        self.queue.add(key)
+        self._engine_log = engine_log
 
     async def run(self) -> None:
         await self.queue.run(self._turn, concurrency=8)
 
-    def is_idle(self, key: Key) -> bool:
-        return self._idle[key].is_set()
-
-    def is_abandoned(self, key: Key) -> bool:
-        """Whether an error of the engine ended the job."""
-        return key in self._abandoned
-
-    def abandon(self, key: Key, cause: Exception) -> None:
-        """Fail a job because of an error of the engine, and end its processes; other jobs keep running."""
-        kubelet = self._backend.kubelets[key]
-        self._abandoned.add(key)
-        report_error(kubelet.objects.folder, cause, self._log, self._clock(), final=True)
-        try:
-            kubelet.delete_all()
-        except Exception as error:
-            log_error(error, f"{key[0]}/{key[1]}")
-            kubelet.kill_all()
-        self.queue.add(key)
-
-    async def wait_until_idle(self, key: Key) -> None:
-        """Wait until the job has finished, is suspended or is deleted, and none of its processes lives."""
-        await self._idle[key].wait()
-
     async def _turn(self, key: Key) -> None:
-        kubelet = self._backend.kubelets.get(key)
-        if kubelet is None:
-            return
-        if key in self._abandoned:
-            self._settle_abandoned(kubelet)
-            return
-        await self._sync(key, kubelet)
-        self._failures.pop(key, None)
-
-    async def _sync(self, key: Key, kubelet: Kubelet) -> None:
-        document = kubelet.objects.folder.document()
-        if document is None or document["metadata"].get("deletionTimestamp"):
-            self._collect_garbage(kubelet)
-            return
-        kubelet.objects.write_records()
-        self._reserve_ports(kubelet)
-        self._logs.read(key)
-        wake_at = await self._reconciler.step(key)
-        if wake_at is not None:
-            self.queue.add_after(key, wake_at - self._clock())
-        self._schedule(kubelet)
-        kubelet.sync()
-        self._settle(kubelet)
-
-    def _reserve_ports(self, kubelet: Kubelet) -> None:
-        """Before the first pod is created: the port is part of a pod's manifest."""
-        job = kubelet.objects.folder.job() if kubelet.objects.allocation.port is None else None
-        if job is not None and not is_inactive(job):
-            self._scheduler.reserve_ports(kubelet.objects)
-
-    def _schedule(self, kubelet: Kubelet) -> None:
-        """Bind the pods that were just created, or that did not fit before."""
-        objects = kubelet.objects
-        job = objects.folder.job() if objects.unbound_pods() else None
-        if job is None or is_inactive(job):
-            return
-        self._scheduler.schedule(objects, job, overcommit=kubelet.runtime.options.overcommit)
-        if objects.unbound_pods():
-            self.queue.add_after(objects.key, RESCHEDULE_EVERY)
-
-    def _settle(self, kubelet: Kubelet) -> None:
-        """An inactive job gives back what it holds as soon as its last process has ended."""
-        key = kubelet.objects.key
-        job = kubelet.objects.folder.job()
+        job = self._jobs.get(key)
         if job is None:
             return
-        if not is_inactive(job):
-            self._idle[key].clear()
-        elif not kubelet.has_processes:
-            self._release(kubelet)
-            kubelet.objects.write_records()
-            self._idle[key].set()
-
-    def _release(self, kubelet: Kubelet) -> None:
-        """Give back what a job holds, and look again at jobs that wait for resources."""
-        self._scheduler.release(kubelet.objects)
-        for key, other in self._backend.kubelets.items():
-            if other is not kubelet and other.objects.unbound_pods():
-                self.queue.add(key)
-
-    def _collect_garbage(self, kubelet: Kubelet) -> None:
-        """Remove what a deleted job owns, as the garbage collector does in a cluster."""
-        kubelet.delete_all()
-        if kubelet.objects.pods:
+        if job.error:
+            self._end_abandoned(job, job.error)
             return
-        key = kubelet.objects.key
-        del self._backend.kubelets[key]
-        self._release(kubelet)
-        kubelet.objects.folder.remove()
-        self._on_deleted(key)
-        self._idle[key].set()
+        await self._sync(job)
+        job.failures.clear()
 
-    def _settle_abandoned(self, kubelet: Kubelet) -> None:
-        if kubelet.has_processes:
+    async def _sync(self, job: LocalJob) -> None:
+        document = job.folder.document()
+        if document is None or document["metadata"].get("deletionTimestamp"):
+            self._collect_garbage(job)
+            return
+        job.write_records()
+        self._reserve_ports(job)
+        self._logs.read(job)
+        wake_at = await self._reconciler.step(job.key)
+        if wake_at is not None:
+            self.queue.add_after(job.key, wake_at - self._clock())
+        self._schedule(job)
+        self._kubelet.sync(job)
+        self._settle(job)
+
+    def _reserve_ports(self, job: LocalJob) -> None:
+        """Before the first pod is created: the port is part of a pod's manifest."""
+        stored = job.folder.job() if job.allocation.port is None else None
+        if stored is not None and not is_inactive(stored):
+            self._scheduler.reserve_ports(job)
+
+    def _schedule(self, job: LocalJob) -> None:
+        """Bind the pods that were just created, or that did not fit before."""
+        stored = job.folder.job() if job.unbound_pods() else None
+        if stored is None or is_inactive(stored):
+            return
+        self._scheduler.schedule(job, stored)
+        if job.unbound_pods():
+            self.queue.add_after(job.key, RESCHEDULE_EVERY)
+
+    def _settle(self, job: LocalJob) -> None:
+        """An inactive job gives back what it holds as soon as its last process has ended."""
+        stored = job.folder.job()
+        if stored is None:
+            return
+        if not is_inactive(stored):
+            job.idle.clear()
+        elif not job.has_processes:
+            self._release(job)
+            job.write_records()
+            job.idle.set()
+
+    def _release(self, job: LocalJob) -> None:
+        """Give back what a job holds, and look again at jobs that wait for resources."""
+        self._scheduler.release(job)
+        for other in self._jobs:
+            if other is not job and other.unbound_pods():
+                self.queue.add(other.key)
+
+    def _collect_garbage(self, job: LocalJob) -> None:
+        """Remove what a deleted job owns, as the garbage collector does in a cluster."""
+        self._kubelet.delete_all(job)
+        if job.pods:
+            return
+        self._release(job)
+        job.folder.remove()
+        self._jobs.remove(job)
+        job.idle.set()
+
+    def _end_abandoned(self, job: LocalJob, cause: Exception) -> None:
+        """Fail a job because of an error of the engine, and end its processes; other jobs keep running."""
+        report_error(job.folder, cause, self._engine_log, self._clock(), final=True)
+        try:
+            self._kubelet.delete_all(job)
+        except Exception as error:
+            log_error(error, f"{job.key[0]}/{job.key[1]}")
+            self._kubelet.kill_all(job)
+        if job.has_processes:
             return
         try:
-            self._release(kubelet)
-            kubelet.objects.write_records()
+            self._release(job)
+            job.write_records()
         finally:
-            self._idle[kubelet.objects.key].set()
+            job.idle.set()
 
     def _on_failure(self, key: Key, error: Exception) -> None:
         """A turn failed; it is tried again, but not forever."""
         log_error(error, f"{key[0]}/{key[1]}")
-        kubelet = self._backend.kubelets.get(key)
-        if kubelet is None or key in self._abandoned:
+        job = self._jobs.get(key)
+        if job is None or job.error:
             return
-        failures = self._failures.setdefault(key, [])
-        failures.append(self._clock())
+        job.failures.append(self._clock())
         disk_full = isinstance(error, OSError) and error.errno in DISK_FULL
-        lasting = len(failures) >= MOST_FAILURES and failures[-1] - failures[0] >= FAILING_SECONDS
+        lasting = len(job.failures) >= MOST_FAILURES and job.failures[-1] - job.failures[0] >= FAILING_SECONDS
         if lasting and not disk_full:
-            self.abandon(key, error)
+            job.abandon(error)
         else:
-            report_error(kubelet.objects.folder, error, self._log, self._clock(), final=False)
+            report_error(job.folder, error, self._engine_log, self._clock(), final=False)

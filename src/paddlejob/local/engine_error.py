@@ -42,8 +42,7 @@ def report_error(folder: JobFolder, cause: BaseException, log: Path | None, now:
         changes = {"reason": ENGINE_ERROR, "message": message, **ended}
         if final or not known:
             folder.write_status(job.status.model_copy(update=changes))
-            event = {"time": times.format(now), "reason": ENGINE_ERROR, "message": message, "warning": True}
-            folder.add_event(event)
+            folder.add_event(now, ENGINE_ERROR, message, warning=True)
     except Exception as error:
         # The files of the job cannot be read or written: the log is all that is left.
         log_error(error, f"{folder.key[0]}/{folder.key[1]}")

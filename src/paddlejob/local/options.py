@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -20,18 +21,15 @@ class RunOptions:
     python: str = ""
     overcommit: bool = False
     """Run even if the job requests more than this machine has."""
-    environment: dict[str, str] | None = field(default=None, repr=False)
-    """The user's environment when the job was run; None for jobs of version 0.1, which did not record it."""
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    """The user's, when the job was run."""
     objects: tuple[dict[str, Any], ...] = ()
     """ConfigMaps, Secrets, volumes and claims of the same file."""
 
     @property
     def interpreter(self) -> str:
-        """The Python of the option, else of the active virtual environment, else the one that runs pdj."""
-        active = os.environ.get("VIRTUAL_ENV")
-        if self.python or not active:
-            return self.python or sys.executable
-        return str(Path(active, "bin", "python"))
+        """The Python of the option, else of the active environment, else the one that runs pdj."""
+        return self.python or next(_active_pythons(), sys.executable)
 
     @property
     def host_paths(self) -> dict[str, str]:
@@ -49,3 +47,18 @@ class RunOptions:
     def from_json(cls, stored: dict[str, Any] | None) -> Self:
         known = {} if stored is None else stored
         return cls(**{**known, "objects": tuple(known.get("objects", ()))})
+
+
+def _active_pythons() -> Iterator[str]:
+    """Of virtual and conda environments; the one that was activated last is found first, as its programs are.
+
+    Conda's base is active in every shell of many users, whatever they work with, so it has to be named.
+    """
+    active = [os.environ.get("VIRTUAL_ENV")]
+    conda = os.environ.get("CONDA_PREFIX")
+    if conda and os.environ.get("CONDA_DEFAULT_ENV") != "base" and Path(conda, "bin", "python").exists():
+        active.append(conda)
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    found = [Path(one, "bin") for one in active if one]
+    found.sort(key=lambda one: folders.index(str(one)) if str(one) in folders else len(folders))
+    return (str(one / "python") for one in found)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob import contract
+from paddlejob.api.quantity import limits, parse_quantity
 from paddlejob.api.template import training_container
 from paddlejob.api.types import Role
-from paddlejob.engine.backend import Key
 from paddlejob.local.machine.gpus import Gpu
-from paddlejob.local.machine.resources import limits, parse_quantity
-from paddlejob.local.runtime.volumes import Source
+from paddlejob.local.runtime.volumes import VolumeSource
 from paddlejob.local.state.records import PodRecord
 from paddlejob.plan import Pod, times
+from paddlejob.plan.manifests import network
 
 DEFAULT_GRACE = 30.0
 Manifest = dict[str, Any]
@@ -23,7 +23,6 @@ Manifest = dict[str, Any]
 
 @dataclass
 class LocalPod:
-    key: Key
     seen: Pod
     """What the planner sees."""
     manifest: Manifest
@@ -31,9 +30,11 @@ class LocalPod:
     """Files of this pod alone; they are removed with it."""
     gpus: list[Gpu] | None = None
     """None on a machine without GPUs."""
+    device_variables: dict[str, str] = field(default_factory=dict)
+    """With which its programs see these, and no others."""
     prepared: bool = False
     """The kubelet has prepared its volumes, or tried to."""
-    sources: dict[str, Source] = field(default_factory=dict)
+    sources: dict[str, VolumeSource] = field(default_factory=dict)
     alive: dict[str, int] = field(default_factory=dict)
     """Containers that are started and not gone: the process number of their first process, or 0."""
     inits_done: int = 0
@@ -140,7 +141,7 @@ def is_sidecar(container: Manifest) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> LocalPod:
+def new_pod(uid: str, manifest: Manifest, own: Path, now: float) -> LocalPod:
     """A pending pod, as the API server creates it from a manifest."""
     labels, annotations = manifest["metadata"]["labels"], manifest["metadata"]["annotations"]
     seen = Pod(
@@ -151,8 +152,7 @@ def new_pod(key: Key, uid: str, manifest: Manifest, own: Path, now: float) -> Lo
         attempt=int(labels[contract.LABEL_ATTEMPT]),
         created=now,
         build=annotations[contract.ANNOTATION_BUILD],
-        service=manifest["spec"].get("subdomain", ""),
+        dns_name=network.dns_name(manifest["spec"]),
         replacement=int(annotations.get(contract.ANNOTATION_REPLACEMENT, "0")),
-        rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
     )
-    return LocalPod(key, seen, manifest, own)
+    return LocalPod(seen, manifest, own)

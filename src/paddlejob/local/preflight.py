@@ -11,22 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paddlejob.api.types import PaddleJob
+from paddlejob.api.devices import BY_KIND
+from paddlejob.api.program import script_of
+from paddlejob.api.quantity import format_quantity, of_job, of_replicas
+from paddlejob.api.types import DeviceKind, PaddleJob
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.machine.gpu_locks import is_free
-from paddlejob.local.machine.gpus import VISIBLE
-from paddlejob.local.machine.resources import GPU, Machine, format_quantity, is_accelerator, of_job, of_replicas
+from paddlejob.local.machine.resources import Machine, kind_of
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.env import temporary_notes
+from paddlejob.local.runtime.env import hidden_by_noexec, temporary_notes
 from paddlejob.local.runtime.images import Image, argv, find_image
 from paddlejob.local.runtime.volumes import SHARED_MEMORY, find_source, named
 from paddlejob.local.sandbox.mounts import AT_A_FILE
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
 from paddlejob.local.template_checks import containers_of, environment_errors, not_honoured
 from paddlejob.plan.size import fewest_slots, is_resizable
 
 Manifest = dict[str, Any]
-LAUNCHER = "paddle.distributed.launch"
 ON_CPU = "train on the CPU with --cpu"
 
 
@@ -39,13 +40,13 @@ class PreflightResult:
 
 
 def preflight(
-    job: PaddleJob, options: RunOptions, store: Store, machine: Machine, isolated: bool, why_not: str = ""
+    job: PaddleJob, options: RunOptions, store: JobStore, machine: Machine, isolated: bool, why_not: str = ""
 ) -> PreflightResult:
     found = PreflightResult()
     found.errors += _insufficient(job, options, machine)
     if not found.errors:
         found.notes += _smaller(job, options, machine)
-    found.notes += _gpu_notes(job, options, machine)
+    found.notes += _device_notes(job, options, machine)
     found.notes += temporary_notes(options)
     if not job.spec.is_ours:
         found.notes.append(f"No effect on one machine, only on a cluster: managedBy {job.spec.managedBy}.")
@@ -64,17 +65,22 @@ def preflight(
     ignored = {field for spec in job.spec.roles.values() for field in not_honoured(spec.template["spec"], isolated)}
     if ignored:
         found.notes.append(f"No effect on one machine, only on a cluster: {', '.join(sorted(ignored))}.")
-    found.errors += _missing_python(job, options)
+    found.errors += _missing_python(job, options, store)
     found.errors = list(dict.fromkeys(found.errors))
     found.notes = list(dict.fromkeys(note for note in found.notes if note))
     return found
 
 
-def _missing_python(job: PaddleJob, options: RunOptions) -> Iterator[str]:
+def _missing_python(job: PaddleJob, options: RunOptions, store: JobStore) -> Iterator[str]:
     if not Path(options.interpreter).exists() and _uses_python(job, options):
         yield (
             f"the Python {options.interpreter} does not exist; activate another virtual environment, or choose a "
             "Python with --python"
+        )
+    elif hidden_by_noexec(options.interpreter, store) and _uses_python(job, options):
+        yield (
+            f"{store.root} is on a file system without programs (noexec), so `python` would not be "
+            f"{options.interpreter}; set PADDLEJOB_STATE to a directory on another one"
         )
     elif _needs_paddle(job, options) and not has_paddle(options.interpreter):
         yield (
@@ -92,8 +98,9 @@ def _insufficient(job: PaddleJob, options: RunOptions, machine: Machine) -> Iter
             f"insufficient {resource}: the job requests {format_quantity(resource, requested)} and this machine has "
             f"{format_quantity(resource, capacity) if capacity else 'none'}"
         )
-        if is_accelerator(resource):
-            reason = f" ({machine.gpu_note})" if machine.gpu_note and resource == GPU else ""
+        if "/" in resource:
+            is_nvidia = kind_of(resource) == DeviceKind.GPU
+            reason = f" ({machine.gpu_note})" if machine.gpu_note and is_nvidia else ""
             yield f"{amounts}{reason}; {ON_CPU}"
         elif not options.overcommit:
             yield f"{amounts}; lower requests or replicas, or run it anyway with --overcommit"
@@ -112,21 +119,25 @@ def _smaller(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[
             yield f"{resource}: the job requests {amounts}; it is elastic and trains with the workers that fit."
 
 
-def _gpu_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
-    requested = of_job(job.spec)[GPU]
-    if not requested:
-        return
-    yield machine.gpu_note
-    for role, spec in job.spec.roles.items():
-        for container in containers_of(spec.template["spec"]):
-            if any(one["name"] == VISIBLE for one in container.get("env") or []):
-                yield f"spec.{role}: the job file sets {VISIBLE}, which overrides the GPU assignment; remove it"
-    in_use = sum(not is_free(gpu) for gpu in machine.gpus)
-    if options.overcommit and len(machine.gpus) - in_use < requested <= len(machine.gpus):
-        yield (
-            f"{GPU}: {in_use} of {len(machine.gpus)} GPUs are in use by other jobs and are shared because of "
-            "--overcommit; without it, the job waits for free GPUs"
-        )
+def _device_notes(job: PaddleJob, options: RunOptions, machine: Machine) -> Iterator[str]:
+    for resource, requested in of_job(job.spec).items():
+        kind = kind_of(resource)
+        if not kind:
+            continue
+        if kind == DeviceKind.GPU:
+            yield machine.gpu_note
+        visible = BY_KIND[DeviceKind(kind)].visible
+        for role, spec in job.spec.roles.items():
+            for container in containers_of(spec.template["spec"]):
+                if any(one["name"] == visible for one in container.get("env") or []):
+                    yield f"spec.{role}: the job file sets {visible}, which overrides the device assignment; remove it"
+        present = machine.of_kind(kind)
+        in_use = sum(not is_free(gpu) for gpu in present)
+        if options.overcommit and len(present) - in_use < requested <= len(present):
+            yield (
+                f"{resource}: {in_use} of {len(present)} devices are in use by other jobs and are shared because of "
+                "--overcommit; without it, the job waits for free ones"
+            )
 
 
 def _unmatched_nodes(pod: Manifest, machine: Machine) -> Iterator[str]:
@@ -151,8 +162,8 @@ def _check_image(container: Manifest, pod: Manifest, options: RunOptions, found:
 
 def _missing_program(container: Manifest, image: Image, command: list[str]) -> str:
     """A script that Python would not find. The content of volumes is not known yet."""
-    script = _script(command)
-    if not script or container.get("workingDir") or container.get("volumeMounts"):
+    script = script_of(command)
+    if not script.endswith(".py") or container.get("workingDir") or container.get("volumeMounts"):
         return ""
     if image.directory is None or (image.directory / script).exists():
         return ""
@@ -162,15 +173,7 @@ def _missing_program(container: Manifest, image: Image, command: list[str]) -> s
     )
 
 
-def _script(command: list[str]) -> str:
-    """The file that a Python command line runs, directly or through Paddle's launcher."""
-    arguments = command[1:] if Path(command[0]).name.startswith("python") else []
-    if "-c" in arguments or ("-m" in arguments and LAUNCHER not in arguments):
-        return ""
-    return next((argument for argument in arguments if argument.endswith(".py")), "")
-
-
-def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: Store, found: PreflightResult) -> None:
+def _check_volumes(pod: Manifest, namespace: str, options: RunOptions, store: JobStore, found: PreflightResult) -> None:
     for volume in pod.get("volumes") or []:
         try:
             found.notes.append(find_source(volume, namespace, Path(), options, store).note)
@@ -211,8 +214,9 @@ def _no_mount(path: str, why_not: str) -> str:
     return (
         f"{path} cannot be mounted: mount namespaces are not permitted here ({why_not}). In Docker start the container "
         "with --cap-add SYS_ADMIN --security-opt apparmor=unconfined --security-opt systempaths=unconfined; elsewhere "
-        "run as root or permit user namespaces (sysctl kernel.unprivileged_userns_clone=1 and "
-        "kernel.apparmor_restrict_unprivileged_userns=0); or use the directory itself instead of a mount"
+        "run as root or permit user namespaces (sysctl user.max_user_namespaces=10000, "
+        "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0, as far as they exist); "
+        "or use the directory itself instead of a mount"
     )
 
 
@@ -248,17 +252,18 @@ def has_paddle(interpreter: str) -> bool:
 
 
 def on_the_cpu(document: Manifest) -> tuple[Manifest, list[str]]:
-    """The job without accelerators, node selectors and node affinity, and a list of what was removed."""
+    """The job without devices, node selectors and node affinity, and a list of what was removed."""
     changed = copy.deepcopy(document)
+    changed["spec"]["device"] = DeviceKind.CPU.value
     removed: list[str] = []
     for role in ("ps", "worker", "heter"):
         pod = (changed["spec"].get(role) or {}).get("template", {}).get("spec") or {}
         for container in pod.get("containers") or []:
             for side in (container.get("resources") or {}).values():
-                for resource in [name for name in side if is_accelerator(name)] if isinstance(side, dict) else []:
+                for resource in [name for name in side if "/" in name] if isinstance(side, dict) else []:
                     removed.append(f"{role}: {resource} {side.pop(resource)}")
-        if pod.pop("nodeSelector", None):
-            removed.append(f"{role}: nodeSelector")
+            (container.get("resources") or {}).pop("claims", None)
+        removed += [f"{role}: {field}" for field in ("resourceClaims", "nodeSelector") if pod.pop(field, None)]
         if (pod.get("affinity") or {}).pop("nodeAffinity", None):
             removed.append(f"{role}: nodeAffinity")
     return changed, removed

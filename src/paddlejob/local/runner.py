@@ -20,19 +20,25 @@ from paddlejob.engine.backend import Key
 from paddlejob.local.engine import LocalEngine
 from paddlejob.local.engine_error import log_error, report_error
 from paddlejob.local.machine.resources import Machine
-from paddlejob.local.state.store import JobFolder, Store
-from paddlejob.locks import ProcessLock
+from paddlejob.local.state.runner_lock import RunnerLock
+from paddlejob.local.state.store import JobFolder, JobStore
 
 INTERRUPT, KILL = b".", b"!"
 PAUSE = 0.1
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-Held = list[tuple[JobFolder, ProcessLock]]
+Held = list[tuple[JobFolder, RunnerLock]]
+SOURCE = Path(__file__).parents[2]
+START = "import sys; sys.path.append(sys.argv[1]); from paddlejob.local.runner import main; main(*sys.argv[2:])"
+"""Not with -m: the directory of the user's program, which may have a signal.py, would be searched for modules."""
+_spawned: list[AttachedRunner] = []
+"""Those that a notebook has started, to close the pipes of those that have ended."""
 
 
 @dataclass
 class AttachedRunner:
     pid: int
-    _pipe: int
+    pipe: int
+    """Its end tells the runner that the command has ended; -1 once the runner is known to have ended."""
 
     def interrupt(self) -> None:
         """Suspend the jobs and terminate their processes."""
@@ -43,47 +49,64 @@ class AttachedRunner:
         self._send(KILL)
 
     def _send(self, command: bytes) -> None:
-        with suppress(BrokenPipeError):
-            os.write(self._pipe, command)
+        if self.pipe >= 0:
+            with suppress(BrokenPipeError):
+                os.write(self.pipe, command)
 
     @property
     def alive(self) -> bool:
         try:
-            return os.waitpid(self.pid, os.WNOHANG)[0] == 0
+            alive = os.waitpid(self.pid, os.WNOHANG)[0] == 0
         except ChildProcessError:
-            return False
+            alive = False
+        if not alive and self.pipe >= 0:
+            os.close(self.pipe)
+            self.pipe = -1
+        return alive
 
 
-def start_attached(store: Store, held: Held, machine: Machine | None = None) -> AttachedRunner:
+def start_attached(store: JobStore, held: Held, machine: Machine | None = None) -> AttachedRunner:
     """Fork a runner. It gets commands through a pipe, whose end tells it that this process has ended."""
     commands, pipe = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(pipe)
-        _become_runner(lambda: run_jobs(store, held, commands, machine), held)
+        _become_runner(lambda: run_jobs(store, held, commands, machine), held, commands)
     os.close(commands)
     for _, lock in held:
         lock.release()
     return AttachedRunner(pid, pipe)
 
 
-def start_spawned(store: Store, held: Held) -> AttachedRunner:
+def start_spawned(store: JobStore, held: Held) -> AttachedRunner:
     """Start a runner in a new interpreter: a notebook has threads and an event loop, which must not be forked."""
+    _spawned[:] = [one for one in _spawned if one.alive]
     commands, pipe = os.pipe()
+    pid = _spawn(store, held, commands)
+    os.close(commands)
+    _spawned.append(AttachedRunner(pid, pipe))
+    return _spawned[-1]
+
+
+def spawn_detached(store: JobStore, held: Held) -> None:
+    """The same for a runner that goes on after this process."""
+    _spawn(store, held, -1)
+
+
+def _spawn(store: JobStore, held: Held, commands: int) -> int:
     inherited = [f"{folder.key[0]}/{folder.key[1]}:{lock.descriptor}" for folder, lock in held]
     started = subprocess.Popen(
-        [sys.executable, "-m", __name__, str(store.root), str(commands), *inherited],
-        pass_fds=[commands, *(lock.descriptor for _, lock in held)],
+        [sys.executable, "-P", "-c", START, str(SOURCE), str(store.root), str(commands), *inherited],
+        pass_fds=[*([commands] if commands >= 0 else []), *(lock.descriptor for _, lock in held)],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
-    os.close(commands)
     for _, lock in held:
         lock.release()
-    return AttachedRunner(started.pid, pipe)
+    return started.pid
 
 
-def start_detached(store: Store, held: Held, machine: Machine | None = None) -> None:
+def start_detached(store: JobStore, held: Held, machine: Machine | None = None) -> None:
     """Fork twice, so that the runner is no child of this process."""
     middle = os.fork()
     if middle == 0:
@@ -96,10 +119,11 @@ def start_detached(store: Store, held: Held, machine: Machine | None = None) -> 
         lock.release()
 
 
-def _become_runner(run: Callable[[], object], held: Held) -> None:
+def _become_runner(run: Callable[[], object], held: Held, commands: int = -1) -> None:
     """An error that ends the engine is written to its log and to each job."""
     code = 1
     try:
+        _close_all_but({0, 1, 2, commands, *(lock.descriptor for _, lock in held)})
         if os.getsid(0) != os.getpid():
             os.setsid()
         nothing = os.open(os.devnull, os.O_RDONLY)
@@ -117,8 +141,17 @@ def _become_runner(run: Callable[[], object], held: Held) -> None:
         for folder, _ in held:
             report_error(folder, error, _log_of(held), time.time(), final=False)
     finally:
+        for _, lock in held:
+            lock.give_up()
         sys.stdout.flush()
         os._exit(code)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    """A CI system waits until its pipes are closed, for as long as a job in the background trains."""
+    for descriptor in {int(one.name) for one in Path("/proc/self/fd").iterdir()} - kept:
+        with suppress(OSError):
+            os.close(descriptor)
 
 
 def _log_of(held: Held) -> Path:
@@ -131,11 +164,11 @@ def _is_ignored(number: int) -> bool:
     return signal.getsignal(number) is signal.SIG_IGN
 
 
-def run_jobs(store: Store, held: Held, commands: int, machine: Machine | None) -> None:
-    asyncio.run(_run_jobs(store, held, commands, machine))
+def run_jobs(store: JobStore, held: Held, commands: int, machine: Machine | None) -> None:
+    asyncio.run(run_until_idle(store, held, commands, machine))
 
 
-async def _run_jobs(store: Store, held: Held, commands: int, machine: Machine | None) -> None:
+async def run_until_idle(store: JobStore, held: Held, commands: int, machine: Machine | None) -> None:
     loop = asyncio.get_running_loop()
     killed = asyncio.Event()
     async with LocalEngine(store, machine, log=_log_of(held)) as engine:
@@ -154,14 +187,14 @@ async def _run_jobs(store: Store, held: Held, commands: int, machine: Machine | 
             wait.cancel()
 
 
-def _adopt(engine: LocalEngine, folder: JobFolder, lock: ProcessLock, log: Path) -> bool:
+def _adopt(engine: LocalEngine, folder: JobFolder, lock: RunnerLock, log: Path) -> bool:
     """A job whose files cannot be used fails; the others run."""
     try:
         engine.adopt(folder, lock)
     except Exception as error:
         log_error(error, f"{folder.key[0]}/{folder.key[1]}")
         report_error(folder, error, log, time.time(), final=True)
-        lock.release()
+        lock.give_up()
         return False
     return True
 
@@ -187,9 +220,9 @@ async def _wait_until_all_idle(engine: LocalEngine, keys: list[Key]) -> None:
         await asyncio.sleep(PAUSE)
 
 
-def _main(root: str, commands: str, inherited: list[str]) -> None:
-    """The runner that start_spawned starts."""
-    store = Store(Path(root))
+def main(root: str, commands: str, *inherited: str) -> None:
+    """The runner in a new interpreter."""
+    store = JobStore(Path(root))
     held: Held = []
     for one in inherited:
         key, _, descriptor = one.rpartition(":")
@@ -199,9 +232,6 @@ def _main(root: str, commands: str, inherited: list[str]) -> None:
         lock.adopt(int(descriptor))
         os.set_inheritable(int(descriptor), False)
         held.append((folder, lock))
-    os.set_inheritable(int(commands), False)
-    _become_runner(lambda: run_jobs(store, held, int(commands), None), held)
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    if int(commands) >= 0:
+        os.set_inheritable(int(commands), False)
+    _become_runner(lambda: run_jobs(store, held, int(commands), None), held, int(commands))

@@ -1,4 +1,7 @@
-"""What the processes of a pod do: their Python stacks if py-spy is installed, otherwise their state in the kernel."""
+"""What the processes of pods that hang do: where each worker is, and the stacks or the states of a few processes.
+
+Python processes show their stacks on a signal (agent/hook); py-spy, where it is installed, shows those that do not.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+from paddlejob.agent.agent import stacks
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.sandbox.proc import descendants
+from paddlejob.plan.diagnosis.hangs import Process, find_hang, parse_processes
 
 MOST_PODS = 2
 MOST_PROCESSES = 3
@@ -21,11 +27,18 @@ STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "in uni
 
 
 def describe_processes(pods: Sequence[LocalPod]) -> str:
-    """A few lines for each of the first pods; those with a stopped process come first, as the others wait for it."""
+    """Where the workers hang, then a few lines for each of the first pods.
+
+    Those with a stopped process come first, as the others wait for it.
+    """
     found = [(pod, _processes(pod)) for pod in pods]
-    found.sort(key=lambda one: not any(_state(pid) in "Tt" for pid in one[1]))
-    spy = next((path for _, pids in found for pid in pids if (path := _py_spy(pid))), None)
-    lines = [_describe(pod, pids, spy) for pod, pids in found[:MOST_PODS] if pids]
+    hang = find_hang({pod.seen.index: processes for pod, processes in found})
+    found.sort(key=lambda one: not any(process.state in "Tt" for process in one[1]))
+    spy = next((path for _, processes in found for one in processes if (path := _py_spy(one.pid))), None)
+    newest = [(pod, [_with_stack(one, spy) for one in processes[-MOST_PROCESSES:]]) for pod, processes in found]
+    lines = [f"{pod.seen.name}, {_describe(one)}" for pod, processes in newest[:MOST_PODS] for one in processes]
+    if any(process.stack for _, processes in found for process in processes):
+        return "\n".join([hang, *lines])
     if lines and spy is None:
         lines.append("to see Python stacks here, install py-spy in the environment of the program (pip install py-spy)")
     elif lines and not any("Thread " in line for line in lines):
@@ -33,22 +46,22 @@ def describe_processes(pods: Sequence[LocalPod]) -> str:
     return "\n".join(lines)
 
 
-def _processes(pod: LocalPod) -> list[int]:
-    """Without the first process of the container, which is the engine's own."""
+def _processes(pod: LocalPod) -> list[Process]:
+    """Without the first process of the container, which is the engine's own; the newest last."""
     init = pod.alive.get(pod.main["name"], 0)
-    return sorted(descendants(init))[-MOST_PROCESSES:] if init else []
+    return list(parse_processes(stacks(sorted(descendants(init))))) if init else []
 
 
-def _describe(pod: LocalPod, pids: Sequence[int], spy: str | None) -> str:
-    return "\n".join(f"{pod.seen.name}, {_describe_process(pid, spy)}" for pid in pids)
+def _with_stack(process: Process, spy: str | None) -> Process:
+    return process if process.stack or spy is None else replace(process, stack=_dump(spy, process.pid))
 
 
-def _describe_process(pid: int, spy: str | None) -> str:
-    state = _state(pid)
-    waits = _read(pid, "wchan").strip()
+def _describe(process: Process) -> str:
+    waits = _read(process.pid, "wchan").strip()
     where = f" in {waits}" if waits not in ("", "0") else ""
-    headline = f"process {pid} ({_command(pid)}): {STATES.get(state, f'state {state}')}{where}"
-    stack = _dump(spy, pid) if spy else ""
+    state = STATES.get(process.state, f"state {process.state}")
+    headline = f"process {process.pid} ({_command(process.pid)}): {state}{where}"
+    stack = "\n".join(process.stack.strip().splitlines()[:STACK_LINES])
     return f"{headline}\n{stack}" if stack else headline
 
 
@@ -61,7 +74,7 @@ def _dump(spy: str, pid: int) -> str:
         return ""
     # The first lines repeat the command and the version of Python.
     _, _, threads = done.stdout.partition("\n\n")
-    return "\n".join(threads.strip().splitlines()[:STACK_LINES])
+    return threads
 
 
 def _py_spy(pid: int) -> str | None:
@@ -71,10 +84,6 @@ def _py_spy(pid: int) -> str | None:
         beside.append(Path("/proc", str(pid), "exe").readlink().parent)
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, beside)])
     return shutil.which("py-spy", path=path)
-
-
-def _state(pid: int) -> str:
-    return (_read(pid, "stat").rpartition(")")[2].split() or ["?"])[0]
 
 
 def _command(pid: int) -> str:

@@ -9,8 +9,8 @@ from paddlejob.api.template import training_container
 from paddlejob.kube.resource import Object
 from paddlejob.plan import PodPhase
 from paddlejob.plan.diagnosis import evictions
-from paddlejob.plan.times import parse
-from paddlejob.plan.world import GATED, NODE_LOST, UNSCHEDULABLE
+from paddlejob.plan.world import GATED, NODE_LOST, OUT_OF_TIME, UNSCHEDULABLE
+from paddlejob.redaction import without_environment
 
 STATUS_UNKNOWN = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container that existed before its node restarted; how it ended is not known."""
@@ -40,7 +40,7 @@ class ContainerStatus:
 def container_status(pod: Object, environment: str) -> ContainerStatus:
     """The training container's status; it waits at the start barrier if only the ConfigMap `environment` is missing."""
     status: Object = pod.get("status") or {}
-    state = _training_state(pod, status)
+    state = container_state(pod)
     if _evicted_for_usage(pod, status):
         return ContainerStatus(PodPhase.FAILED, reason=evictions.REASON, message=status["message"])
     if condition := _condition(status, "DisruptionTarget"):
@@ -52,9 +52,12 @@ def container_status(pod: Object, environment: str) -> ContainerStatus:
     if "waiting" in state or not state:
         return _waiting(status, state.get("waiting") or {}, environment)
     found = _running_or_ended(status, state)
-    if _ended_since(state, _deletion_requested(pod["metadata"])):
-        return replace(found, phase=PodPhase.FAILED)
-    return found
+    if status.get("reason") == OUT_OF_TIME and not is_stopping(pod):
+        return replace(found, phase=PodPhase.FAILED, reason=OUT_OF_TIME)
+    # The node's clock says when the program ended, the API server's when it was asked to, so times decide
+    # nothing: exit code 0 means a checkpoint. A success is on record a second later, whatever happens to its pod then.
+    deleted = "deletionTimestamp" in pod["metadata"] and found.phase is PodPhase.SUCCEEDED
+    return replace(found, phase=PodPhase.FAILED) if deleted else found
 
 
 def containers_ended(pod: Object) -> bool:
@@ -76,8 +79,7 @@ def _evicted_for_usage(pod: Object, status: Object) -> bool:
 
 def _disrupted(condition: Object, status: Object, state: Object) -> ContainerStatus:
     found = _running_or_ended(status, state)
-    since = condition.get("lastTransitionTime")
-    failed = status.get("phase") == "Failed" or _ended_since(state, parse(since) if since else None)
+    failed = status.get("phase") == "Failed" or "terminated" in state
     reason = condition.get("reason", "")
     return ContainerStatus(
         phase=PodPhase.FAILED if failed else found.phase,
@@ -88,15 +90,9 @@ def _disrupted(condition: Object, status: Object, state: Object) -> ContainerSta
     )
 
 
-def _ended_since(state: Object, moment: float | None) -> bool:
-    """Whether the program ended after it was asked to: exit code 0 then means a checkpoint, not success."""
-    finished = (state.get("terminated") or {}).get("finishedAt")
-    return moment is not None and finished is not None and parse(finished) >= moment
-
-
-def _deletion_requested(metadata: Object) -> float | None:
-    due = metadata.get("deletionTimestamp")
-    return parse(due) - (metadata.get("deletionGracePeriodSeconds") or 0) if due else None
+def is_stopping(pod: Object) -> bool:
+    """Whether the operator stopped the pod, which it does when the job has ended."""
+    return bool(pod["spec"].get("activeDeadlineSeconds") == 1)
 
 
 def _running_or_ended(status: Object, state: Object) -> ContainerStatus:
@@ -105,7 +101,7 @@ def _running_or_ended(status: Object, state: Object) -> ContainerStatus:
     if status.get("phase") in ("Failed", "Succeeded"):
         reason = status.get("reason", "")
         # No container ever ran: the node rejected the pod, which says nothing about the program.
-        disrupted = bool(reason) and reason != "DeadlineExceeded"
+        disrupted = bool(reason) and reason != OUT_OF_TIME
         return ContainerStatus(PodPhase.FAILED, None, reason, status.get("message", ""), disrupted)
     return ContainerStatus(PodPhase.RUNNING if "running" in state else PodPhase.PENDING)
 
@@ -116,7 +112,7 @@ def _terminated(terminated: Object) -> ContainerStatus:
         phase=PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED,
         exit_code=code,
         reason="" if reason in ("Completed", "Error") else reason,
-        message=terminated.get("message", ""),
+        message=without_environment(terminated.get("message", "")),
         disrupted=reason in STATUS_UNKNOWN,
     )
 
@@ -144,7 +140,7 @@ def _unscheduled(status: Object) -> ContainerStatus:
 
 
 def training_container_of(pod: Object) -> str:
-    """The name that the pod's annotation records; pods of version 0.1 have none, so their template decides."""
+    """The name that the pod's annotation records, before anything was injected; without it, the template decides."""
     containers = pod["spec"]["containers"]
     recorded = (pod["metadata"].get("annotations") or {}).get(contract.ANNOTATION_TRAINING_CONTAINER)
     if any(one["name"] == recorded for one in containers):
@@ -152,10 +148,14 @@ def training_container_of(pod: Object) -> str:
     return str(training_container(containers)["name"])
 
 
-def _training_state(pod: Object, status: Object) -> Object:
-    name = training_container_of(pod)
-    states = (one.get("state") or {} for one in status.get("containerStatuses") or [] if one["name"] == name)
-    return next(states, {})
+def container_state(pod: Object, container: str = "") -> Object:
+    """`waiting`, `running` or `terminated` with its details, of the training container or of another one.
+
+    Empty before the kubelet reports a state.
+    """
+    name, status = container or training_container_of(pod), pod.get("status") or {}
+    reported = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
+    return next((one.get("state") or {} for one in reported if one["name"] == name), {})
 
 
 def _failed_init(status: Object) -> Object:

@@ -13,11 +13,12 @@ from pydantic import ValidationError
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Role
 from paddlejob.kube.resource import Object
-from paddlejob.objects.container_status import container_status, containers_ended
+from paddlejob.objects.container_status import container_status, containers_ended, is_stopping
 from paddlejob.objects.resources import attempt_of, job_of, labels_of, owner_of, owning_job
 from paddlejob.objects.startup import startup
 from paddlejob.objects.stored_job import StoredJob, stored
 from paddlejob.plan import Pod, PodGroup
+from paddlejob.plan.manifests import network
 from paddlejob.plan.names import environment_of
 from paddlejob.plan.times import parse
 
@@ -83,9 +84,10 @@ def _unreadable(error: ValidationError) -> str:
     return f"the job cannot be read, so nothing is done for it; {remedy}: {quoted}"
 
 
-def environment(obj: Object) -> Owned[tuple[int, str]]:
-    """The attempt and the uid of an environment's ConfigMap."""
-    return owned(obj, (attempt_of(obj), obj["metadata"]["uid"]))
+def config_map(obj: Object) -> Owned[tuple[int, str]]:
+    """The attempt and the uid of an environment's ConfigMap; 0 and the name of another one, which holds an agent."""
+    attempt = attempt_of(obj)
+    return owned(obj, (attempt, obj["metadata"]["uid" if attempt else "name"]))
 
 
 def service(obj: Object) -> Owned[tuple[str, str]]:
@@ -164,7 +166,7 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         build=annotations.get(contract.ANNOTATION_BUILD, ""),
         woken=woken,
         woken_at=woken_at,
-        stopping=spec.get("activeDeadlineSeconds") == 1,
+        stopping=is_stopping(obj),
         lingers=status.get("phase") not in ("Failed", "Succeeded"),
         containers_ended=containers_ended(obj),
         scheduling_since=before.scheduling_since,
@@ -174,8 +176,7 @@ def _pod(obj: Object, role: Role, index: int) -> Pod:
         init_failed=before.init_failed,
         initialized=before.initialized,
         replacement=int(replacement) if replacement.isdecimal() else 0,
-        service=spec.get("subdomain", ""),
-        rank_published=annotations.get(contract.ANNOTATION_RANK) == contract.RANK_PUBLISHED,
+        dns_name=network.dns_name(spec),
     )
 
 

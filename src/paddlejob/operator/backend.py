@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from types import MappingProxyType
+from typing import NoReturn
 
 from paddlejob import contract
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import PaddleJob, Status
 from paddlejob.engine.backend import Key, Outdated, Rejected, View
 from paddlejob.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
@@ -17,8 +17,10 @@ from paddlejob.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 from paddlejob.objects.resources import PADDLEJOBS, POD_GROUPS, attempt_of, is_paddlejob, job_of, owner_of
 from paddlejob.objects.stored_job import StoredJob
 from paddlejob.objects.transform import UnreadableJob
+from paddlejob.operator.agents.agents import Agents
 from paddlejob.operator.domains import Domains
 from paddlejob.operator.informers import Informers
+from paddlejob.operator.log_reader import LogReader
 from paddlejob.operator.nodes import Nodes
 from paddlejob.operator.workloads import Workloads
 from paddlejob.plan import (
@@ -28,17 +30,18 @@ from paddlejob.plan import (
     DeleteJob,
     DropFinalizer,
     Kind,
+    OrderAgents,
     Pod,
+    ReadLog,
     RecordEvent,
     Stop,
     UpdateWorkload,
     Wake,
     World,
 )
-from paddlejob.plan.diagnosis.overdue import needs_node
-from paddlejob.plan.diagnosis.rejections import BEING_DELETED, NAME_TAKEN, SERVER_ERROR
+from paddlejob.plan.diagnosis.rejections import BEING_DELETED
+from paddlejob.plan.diagnosis.terminating import needs_node
 from paddlejob.plan.ranks import nodes_to_look_up
-from paddlejob.plan.world import LogReading
 
 NOT_A_REJECTION = (401, 404, 409, 410, 429, 503, 504)
 """Codes that say nothing about the object: the next attempt may succeed. Webhooks reject with 400 and 500."""
@@ -51,17 +54,17 @@ RESOURCES: dict[Kind, Resource] = {
 
 
 class KubeBackend:
-    """`readings` holds what the logs of each job tell, by the job's uid."""
-
     def __init__(
         self,
         client: Client,
         informers: Informers,
         recorder: EventRecorder,
-        readings: Mapping[str, LogReading] = MappingProxyType({}),
+        logs: LogReader | None = None,
+        agents: Agents | None = None,
     ) -> None:
         self._client = client
-        self._readings = readings
+        self._logs = logs
+        self._agents = agents or Agents()
         self._nodes = Nodes(client)
         self._domains = Domains(client)
         self._workloads = Workloads(client, informers)
@@ -87,16 +90,24 @@ class KubeBackend:
             return None
         job = stored.whole()
         uid, informers = job.metadata.uid, self._informers
-        groups = [*informers.pod_groups.by_index(uid), *informers.pod_groups.by_index((job.namespace, job.name))]
-        pods = tuple(one.value for one in informers.pods.by_index(uid) if one.value is not None)
+        owner = (job.namespace, uid)
+        # A user's own pod group has no owner; it is found by its name, which is the job's.
+        named = informers.pod_groups.get(job.namespace, job.name)
+        groups = [*informers.pod_groups.by_index(owner), *([named] if named else [])]
+        pods = tuple(one.value for one in informers.pods.by_index(owner) if one.value is not None)
+        configs = [one.value for one in informers.config_maps.by_index(owner)]
         now = self._client.server_time()
         world = World(
             pods=pods,
-            environments=dict(one.value for one in informers.environments.by_index(uid)),
-            services=dict(one.value for one in informers.services.by_index(uid)),
+            environments={attempt: uid for attempt, uid in configs if attempt},
+            agent_configs=frozenset(name for attempt, name in configs if not attempt),
+            services=dict(one.value for one in informers.services.by_index(owner)),
             pod_groups=tuple({one.value.name: replace(one.value, owned=one.owner == uid) for one in groups}.values()),
             gang_scheduler=not informers.pod_groups.absent,
-            logs=self._readings.get(uid),
+            channel=self._agents.channel,
+            agents=self._agents.reports(pod.uid for pod in pods),
+            logs=self._logs.readings.get(uid) if self._logs else None,
+            log_unread=self._logs is not None and self._logs.is_unread(job),
             queueing=await self._workloads.observe(job),
             nodes=await self._nodes.states(pod.node for pod in pods if pod.node and needs_node(pod, now)),
             domains=await self._domains.of_nodes(job, nodes_to_look_up(job, pods)),
@@ -113,7 +124,7 @@ class KubeBackend:
             raise Outdated from error
         except Invalid as error:
             message = f"the job is not reconciled, because its status cannot be written; correct it: {error.message}"
-            self._record(job, "StatusRefused", message, "Warning")
+            self._record(job, "StatusRejected", message, "Warning")
             raise
 
     async def _refresh(self, job: PaddleJob) -> None:
@@ -138,8 +149,12 @@ class KubeBackend:
                 await self._patch_pod(job, pod, {"metadata": {"annotations": annotation}})
             case Stop(pod):
                 await self._patch_pod(job, pod, {"spec": {"activeDeadlineSeconds": 1}})
+            case OrderAgents():
+                self._agents.order(action)
             case UpdateWorkload():
                 await self._workloads.update(job, action)
+            case ReadLog() if self._logs:
+                self._logs.read_once_more(job)
             case RecordEvent(reason, message, warning):
                 self._record(job, reason, message, "Warning" if warning else "Normal")
             case DropFinalizer(name):
@@ -163,9 +178,7 @@ class KubeBackend:
         except AlreadyExists:
             await self._accept_existing(job, action, resource)
         except ApiError as error:
-            if error.code not in NOT_A_REJECTION:
-                raise Rejected(_rejection_reason(error), error.message) from error
-            raise
+            _reject(error)
 
     async def _accept_existing(self, job: PaddleJob, action: Create, resource: Resource) -> None:
         """Accept an object of this attempt, wait for an older one of ours, and never touch another owner's."""
@@ -177,7 +190,7 @@ class KubeBackend:
             raise _name_taken(job, action, found)
         if job_of(found) != job.name:
             message = "it was created for this job but lacks its labels; delete it to have it created again"
-            raise Rejected(NAME_TAKEN, message)
+            raise Rejected(Reason.NAME_TAKEN, message)
         self._informers.record_write(resource, found)
         if found["metadata"].get("deletionTimestamp") or attempt_of(found) != attempt_of(action.manifest):
             raise Outdated
@@ -191,8 +204,11 @@ class KubeBackend:
             )
         except (NotFound, Conflict):
             return
+        except ApiError as error:
+            _reject(error)
         metadata = response["metadata"] if response.get("kind") == resource.kind else {}
-        if metadata.get("finalizers") or (metadata.get("deletionTimestamp") and not action.force):
+        # A pod that has ended, or has no node, is removed at once whatever grace period is given.
+        if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
             self._informers.record_write(resource, response)
         else:
             self._informers.record_delete(resource, job.namespace, action.name, action.uid)
@@ -241,15 +257,20 @@ def _with_status(job: PaddleJob, status: Status) -> Object:
     }
 
 
-def _rejection_reason(error: ApiError) -> str:
+def _reject(error: ApiError) -> NoReturn:
     """A 500 without a webhook comes from the API server or etcd and says nothing about the object."""
-    return SERVER_ERROR if error.code == 500 and "webhook" not in error.message else error.reason
+    if error.code in NOT_A_REJECTION:
+        raise error
+    server_error = error.code == 500 and "webhook" not in error.message
+    raise Rejected(Reason.API_SERVER_ERROR if server_error else error.reason, error.message) from error
 
 
 def _name_taken(job: PaddleJob, action: Create, found: Object) -> Rejected:
-    """An object of a former job of the same name is garbage-collected; any other needs a person to decide."""
+    """An object of a previous job of the same name is garbage-collected; any other needs a person to decide."""
     references = found["metadata"].get("ownerReferences") or []
-    former = any(is_paddlejob(one) and one["name"] == job.name for one in references)
+    previous = any(is_paddlejob(one) and one["name"] == job.name for one in references)
     owners = ", ".join(f"{one['kind']} {one['name']}" for one in references)
     message = f"{action.kind} {action.name} exists, {f'owned by {owners}' if owners else 'without an owner'}"
-    return Rejected(BEING_DELETED if former or found["metadata"].get("deletionTimestamp") else NAME_TAKEN, message)
+    return Rejected(
+        BEING_DELETED if previous or found["metadata"].get("deletionTimestamp") else Reason.NAME_TAKEN, message
+    )

@@ -93,7 +93,7 @@ async def _serve(
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     if address != "0":
-        host, port = _host_and_port(address)
+        host, port = host_and_port(address)
         try:
             await web.TCPSite(runner, host or None, port, ssl_context=tls).start()
         except OSError as error:
@@ -104,11 +104,11 @@ async def _serve(
 
 def is_loopback(address: str) -> bool:
     """Whether only processes of this machine, or of this pod, reach the address."""
-    host = "" if address == "0" else _host_and_port(address)[0]
+    host = "" if address == "0" else host_and_port(address)[0]
     return address == "0" or host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
+def host_and_port(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     if not port.isdigit():
         raise BadInput(f"{address}: not an address; use HOST:PORT, :PORT, or 0 to disable it")

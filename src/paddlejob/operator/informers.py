@@ -23,13 +23,9 @@ from paddlejob.plan.workload import Workload
 Job = StoredJob | UnreadableJob
 
 
-def _by_owner(owned: Owned[Any]) -> tuple[str]:
-    return (owned.owner,)
-
-
-def _by_owner_and_name(owned: Owned[PodGroup]) -> tuple[str, tuple[str, str]]:
-    """A user's own pod group has no owner; it is found by its name, which is the job's."""
-    return (owned.owner, (owned.namespace, owned.value.name))
+def _by_owner(owned: Owned[Any]) -> tuple[tuple[str, str]]:
+    """Anybody may write any uid into an owner reference, but owners are always in the namespace of what they own."""
+    return ((owned.namespace, owned.owner),)
 
 
 class Informers:
@@ -39,10 +35,10 @@ class Informers:
         self.pods: Informer[Owned[Pod | None]] = Informer(
             client, PODS, transform.pod, namespace=namespace, label_selector=ours, index=_by_owner
         )
-        self.environments: Informer[Owned[tuple[int, str]]] = Informer(
+        self.config_maps: Informer[Owned[tuple[int, str]]] = Informer(
             client,
             CONFIGMAPS,
-            transform.environment,
+            transform.config_map,
             namespace=namespace,
             label_selector=ours,
             index=_by_owner,
@@ -62,7 +58,7 @@ class Informers:
             POD_GROUPS,
             transform.pod_group,
             namespace=namespace,
-            index=_by_owner_and_name,
+            index=_by_owner,
             optional=True,
             ignore=transform.is_of_another_workload,
         )
@@ -76,7 +72,7 @@ class Informers:
             optional=True,
             versions=contract.KUEUE_VERSIONS,
         )
-        informers = (self.jobs, self.pods, self.environments, self.services, self.pod_groups, self.workloads)
+        informers = (self.jobs, self.pods, self.config_maps, self.services, self.pod_groups, self.workloads)
         self._by_name: dict[str, Informer[Any]] = {str(one.resource): one for one in informers}
 
     def __iter__(self) -> Iterator[Informer[Any]]:
@@ -138,6 +134,6 @@ class Informers:
                 enqueue((owned.namespace, owned.job or owned.value.name))
 
         self.jobs.add_event_handler(job_changed)
-        for informer in (self.pods, self.environments, self.services, self.workloads):
+        for informer in (self.pods, self.config_maps, self.services, self.workloads):
             informer.add_event_handler(owned_changed)
         self.pod_groups.add_event_handler(pod_group_changed)

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,9 @@ from paddlejob.kube.access import Access
 from paddlejob.kube.client import Client
 from paddlejob.kube.events import EventRecorder
 from paddlejob.kube.leader_election import LeaderElector
+from paddlejob.kube.loop_thread import LoopThread
+from paddlejob.operator.agents.gate import AgentGate
+from paddlejob.operator.agents.identity import Identity
 from paddlejob.operator.backend import KubeBackend
 from paddlejob.operator.health import Health, is_loopback, serving
 from paddlejob.operator.informers import Informers
@@ -54,6 +57,8 @@ class Options:
     job_metrics: bool = False
     metrics_auth: bool = False
     metrics_certificate: str = ""
+    agent_url: str = ""
+    agent_bind_address: str = ":8443"
 
 
 async def run(access: Access, options: Options) -> None:
@@ -119,25 +124,32 @@ async def _lead_repeatedly(access: Access, options: Options, metrics: Metrics, h
 
 async def _lead(access: Access, options: Options, metrics: Metrics, health: Health) -> None:
     async with AsyncExitStack() as stack:
-        elector = None
+        may_write, lost = lambda: True, None
         metrics.set_leader(lambda: False)
         if options.leader_elect:
-            elector = await _elector(access, options, stack)
+            # Whatever keeps this loop busy must not cost the lease; a loop that hangs fails its liveness probe.
+            thread = stack.enter_context(LoopThread())
+            elector = await _elector(access, options, thread, stack)
             health.last_contact = partial(getattr, elector, "last_contact")
-            await stack.enter_async_context(elector)
-        may_write = elector.is_leader if elector else lambda: True
+            await thread.enter(stack, elector)
+            may_write, lost = elector.is_leader, lambda: thread.call(elector.lost())
         client = await stack.enter_async_context(Client(access, may_write=may_write, observe=metrics.observe_request))
         metrics.set_leader(may_write)
         health.standby = False
-        await _reconcile_jobs(client, options, metrics, health, elector)
+        await _reconcile_jobs(client, options, metrics, health, lost, may_write)
 
 
-async def _elector(access: Access, options: Options, stack: AsyncExitStack) -> LeaderElector:
-    client = await stack.enter_async_context(Client(access))
+def _own_namespace(access: Access, options: Options) -> str:
+    """Of the lease, and of the Secret for agents."""
+    return options.leader_namespace or access.namespace or "default"
+
+
+async def _elector(access: Access, options: Options, thread: LoopThread, stack: AsyncExitStack) -> LeaderElector:
+    client = await thread.enter(stack, Client(access.for_another_loop()))
     seconds = options.lease_seconds
     return LeaderElector(
         client,
-        options.leader_namespace or access.namespace or "default",
+        _own_namespace(access, options),
         LEASE_NAME,
         IDENTITY,
         lease_duration=seconds,
@@ -147,14 +159,20 @@ async def _elector(access: Access, options: Options, stack: AsyncExitStack) -> L
 
 
 async def _reconcile_jobs(
-    client: Client, options: Options, metrics: Metrics, health: Health, elector: LeaderElector | None
+    client: Client,
+    options: Options,
+    metrics: Metrics,
+    health: Health,
+    lost: Callable[[], Awaitable[None]] | None,
+    may_write: Callable[[], bool],
 ) -> None:
     """Reconcile jobs until cancelled, or until the lease is lost."""
     informers = Informers(client, options.namespace)
     recorder = EventRecorder(client, contract.EVENT_SOURCE)
     queue: KeyedQueue[Key] = KeyedQueue(observe=metrics.observe_reconcile, on_failure=_on_failure(metrics))
     logs = LogReader(client, informers, recorder, queue.add, enabled=options.read_logs)
-    backend = KubeBackend(client, informers, recorder, logs.readings)
+    gate = await AgentGate.opened(client, options.agent_url, _own_namespace(client.access, options))
+    backend = KubeBackend(client, informers, recorder, logs, gate.agents)
     reconciler = Reconciler(backend, clock=client.server_time, crowded=lambda: queue.crowded)
     informers.enqueue_changes(queue.add)
     health.last_contact = lambda: informers.last_contact
@@ -173,8 +191,12 @@ async def _reconcile_jobs(
             log.info("watching %s; %d jobs", options.namespace or "all namespaces", len(informers.jobs))
             running.append(tasks.create_task(queue.run(reconcile, MAX_CONCURRENT_RECONCILES)))
             running.append(tasks.create_task(logs.run()))
-            if elector is not None:
-                await elector.lost()
+            if gate.agents.channel:
+                identity = Identity(client, informers)
+                serving = gate.run(options.agent_bind_address, identity, queue.add, may_write)
+                running.append(tasks.create_task(serving))
+            if lost is not None:
+                await lost()
                 log.error("the lease is lost; standing by")
                 for task in running:
                     task.cancel()

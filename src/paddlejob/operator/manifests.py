@@ -7,12 +7,17 @@ from paddlejob import contract
 from paddlejob.kube.resource import LEASES, PRIORITY_CLASSES, Object
 from paddlejob.objects.resources import POD_GROUPS, WORKLOADS
 from paddlejob.operator.flow_control import flow_control
+from paddlejob.operator.metrics.access import TOKEN_REVIEWS
 from paddlejob.operator.user_roles import user_roles
 
 NAMESPACE = "paddle-system"
 NAME = "paddle-controller-manager"
 IMAGE = f"paddlejob/operator:{paddlejob.__version__}"
 LEASE_NAME = "paddlejob-operator"
+AGENTS_SERVICE = f"{NAME}-agents"
+AGENTS_PORT = 8443
+SECRET_NAME = "paddlejob-agents"
+"""Of the Secret with the certificate authority of the channel of agents."""
 LABELS = {"app.kubernetes.io/name": "paddlejob", "control-plane": "controller-manager"}
 ROLE_LABELS = {"app.kubernetes.io/name": "paddlejob"}
 
@@ -52,8 +57,9 @@ CLUSTER_RULES: list[Object] = [
         "verbs": ["get"],
     },
     {"apiGroups": [PRIORITY_CLASSES.group], "resources": [PRIORITY_CLASSES.plural], "verbs": ["get"]},
+    {"apiGroups": [TOKEN_REVIEWS.group], "resources": [TOKEN_REVIEWS.plural], "verbs": ["create"]},
 ]
-"""These belong to no namespace, so an operator of one namespace cannot read them."""
+"""These belong to no namespace, so an operator of one namespace lacks them. Tokens are those of agents."""
 LEASE_RULES: list[Object] = [
     {"apiGroups": [LEASES.group], "resources": [LEASES.plural], "verbs": ["create"]},
     {
@@ -63,6 +69,9 @@ LEASE_RULES: list[Object] = [
         "verbs": ["get", "update"],
     },
 ]
+AGENT_RULES: list[Object] = [
+    {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [SECRET_NAME], "verbs": ["get", "update"]}
+]
 
 
 def manifests(*, namespace: str = NAMESPACE, watch: str = "", image: str = IMAGE, replicas: int = 1) -> list[Object]:
@@ -71,7 +80,8 @@ def manifests(*, namespace: str = NAMESPACE, watch: str = "", image: str = IMAGE
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": _namespace_labels()}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(namespace)},
         *_permissions(namespace, watch),
-        *_lease_permissions(namespace),
+        *_role(namespace, "lease", LEASE_RULES),
+        *([] if watch else _agent_channel(namespace)),
         *([] if watch else [*user_roles(ROLE_LABELS), *flow_control(NAME, namespace, LABELS)]),
         _deployment(namespace, watch, image, replicas),
         _disruption_budget(namespace),
@@ -95,15 +105,24 @@ def _permissions(namespace: str, watch: str) -> list[Object]:
     return [role, _binding(kind, metadata, namespace)]
 
 
-def _lease_permissions(namespace: str) -> list[Object]:
-    metadata = _metadata(namespace, f"{NAME}-lease")
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": metadata,
-        "rules": LEASE_RULES,
-    }
+def _role(namespace: str, name: str, rules: list[Object]) -> list[Object]:
+    """Permissions in the operator's own namespace."""
+    metadata = _metadata(namespace, f"{NAME}-{name}")
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": rules}
     return [role, _binding("Role", metadata, namespace)]
+
+
+def _agent_channel(namespace: str) -> list[Object]:
+    """For restarts in place. The operator fills the Secret, so it need not be permitted to create any."""
+    ports = [{"name": "agents", "port": AGENTS_PORT, "targetPort": "agents"}]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(namespace, SECRET_NAME)}
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(namespace, AGENTS_SERVICE),
+        "spec": {"selector": LABELS, "ports": ports},
+    }
+    return [*_role(namespace, "agents", AGENT_RULES), secret, service]
 
 
 def _binding(kind: str, metadata: Object, namespace: str) -> Object:
@@ -158,9 +177,13 @@ def _container(watch: str, image: str) -> Object:
         "name": "manager",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "args": ["operator", "--leader-elect", *([f"--namespace={watch}"] if watch else [])],
-        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-        "ports": [{"name": "metrics", "containerPort": 8080}, {"name": "health", "containerPort": 8081}],
+        "args": ["operator", "--leader-elect", f"--namespace={watch}" if watch else _agent_option()],
+        "env": [_own_field("POD_NAME", "name"), _own_field("POD_NAMESPACE", "namespace")],
+        "ports": [
+            {"name": "metrics", "containerPort": 8080},
+            {"name": "health", "containerPort": 8081},
+            {"name": "agents", "containerPort": AGENTS_PORT},
+        ],
         "livenessProbe": {"httpGet": probe, "initialDelaySeconds": 15, "periodSeconds": 20},
         "readinessProbe": {"httpGet": probe | {"path": "/readyz"}, "periodSeconds": 5},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
@@ -170,3 +193,11 @@ def _container(watch: str, image: str) -> Object:
             "capabilities": {"drop": ["ALL"]},
         },
     }
+
+
+def _agent_option() -> str:
+    return f"--agent-url=https://{AGENTS_SERVICE}.$(POD_NAMESPACE).svc:{AGENTS_PORT}"
+
+
+def _own_field(variable: str, field: str) -> Object:
+    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{field}"}}}

@@ -35,7 +35,7 @@ class Workloads:
     """Flavors and priority classes by kind and name, and when each was read."""
 
     async def observe(self, job: PaddleJob) -> Queueing:
-        found = self.informers.workloads.by_index(job.metadata.uid)
+        found = self.informers.workloads.by_index((job.namespace, job.metadata.uid))
         workload = next((one.value for one in found), None)
         version = "" if self.informers.workloads.absent else self.informers.workloads.resource.version
         queueing = Queueing(version, workload)

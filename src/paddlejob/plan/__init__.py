@@ -1,7 +1,7 @@
 """What should happen to a job next, decided from one frozen view of the world. Pure: no I/O, no clock, no randomness.
 
 `plan(job, world, now)` returns the status to report and the actions to carry out, in that order. planner.py lists the
-policies (policies/, one file each), objects/ builds manifests. What belongs here: decisions. What does not: how a
+policies (policies/, one file each), manifests/ builds objects. What belongs here: decisions. What does not: how a
 backend carries them out.
 """
 
@@ -12,7 +12,10 @@ from paddlejob.plan.actions import (
     DeleteJob,
     DropFinalizer,
     Kind,
+    Order,
+    OrderAgents,
     Plan,
+    ReadLog,
     RecordEvent,
     Stop,
     UpdateWorkload,
@@ -28,10 +31,13 @@ __all__ = [
     "DeleteJob",
     "DropFinalizer",
     "Kind",
+    "Order",
+    "OrderAgents",
     "Plan",
     "Pod",
     "PodGroup",
     "PodPhase",
+    "ReadLog",
     "RecordEvent",
     "Rejection",
     "Stop",

@@ -66,6 +66,29 @@ class Stop:
     because: str
 
 
+class Order(StrEnum):
+    STOP = "stop"
+    """End the program."""
+    START = "start"
+    """Start the program again, once it has ended."""
+    RELEASE = "release"
+    """Exit as the program did, once it has ended."""
+
+
+@dataclass(frozen=True)
+class OrderAgents:
+    """Tell the agents of pods what to do. It is handed over when each asks next; nothing is lost if it never does."""
+
+    order: Order
+    uids: tuple[str, ...]
+    attempt: int
+    """The attempt that begins. An agent that is in it already ignores the order."""
+    grace: int = 0
+    """Seconds between SIGTERM and SIGKILL."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that differ from those with which the pod was started."""
+
+
 @dataclass(frozen=True)
 class UpdateWorkload:
     """Write to the status of the job's Workload, if it has not changed since it was read."""
@@ -76,6 +99,13 @@ class UpdateWorkload:
     """How many pods of each role need their quota no longer; None leaves that as it is."""
     release: bool = False
     """Give the quota back: no pod of the job is left."""
+
+
+@dataclass(frozen=True)
+class ReadLog:
+    """Read what worker 0 has printed since its log was last read. The world says when that is done, or given up."""
+
+    attempt: int
 
 
 @dataclass(frozen=True)
@@ -99,7 +129,9 @@ class DeleteJob:
     because: str
 
 
-Action = Create | Delete | Wake | Stop | UpdateWorkload | RecordEvent | DropFinalizer | DeleteJob
+Action = (
+    Create | Delete | Wake | Stop | OrderAgents | UpdateWorkload | ReadLog | RecordEvent | DropFinalizer | DeleteJob
+)
 
 
 @dataclass(frozen=True)

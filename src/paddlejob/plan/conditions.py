@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Condition, Phase, Status
 from paddlejob.plan import times
-from paddlejob.plan.objects.pod_group import ADMITTED_LATER, group_in_use, is_gang
+from paddlejob.plan.manifests import agent
+from paddlejob.plan.manifests.pod_group import ADMITTED_LATER, group_in_use, is_gang
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.workload import QUOTA_RESERVED
-from paddlejob.plan.world import GATED, UNSCHEDULABLE, PodPhase
+from paddlejob.plan.world import GATED, UNSCHEDULABLE, Pod, PodPhase
 
 PHASES = (Phase.RUNNING, Phase.RESTARTING, Phase.SUSPENDED, Phase.COMPLETED, Phase.FAILED)
+RESTARTS_IN_PLACE = "RestartsInPlace"
+CONNECT_SECONDS = 60.0
+"""After which a job says that its agents do not connect."""
 PODS_CREATED, GANG_ADMITTED = "PodsCreated", "GangAdmitted"
 PODS_SCHEDULED, START_BARRIER_OPEN = "PodsScheduled", "StartBarrierOpen"
 
@@ -34,7 +39,7 @@ def conditions(s: Snapshot) -> tuple[Condition, ...]:
     """The conditions of the status so far. A job that had ended before keeps those that it has."""
     if s.job.status.finished:
         return tuple(_of_this_generation(s, one) for one in s.job.status.conditions)
-    states = [*_of_phases(s.status), *_of_start(s)]
+    states = [*_of_phases(s.status), *_of_start(s), *_of_agents(s)]
     return tuple(_condition(s, state) for state in states)
 
 
@@ -101,7 +106,7 @@ def _admitted(s: Snapshot) -> State:
         return State(GANG_ADMITTED, False, s.status.reason, s.status.headline)
     if group.phase in ADMITTED_LATER:
         message = group.message or f"pod group {group.name} is not admitted"
-        return State(GANG_ADMITTED, False, "GangNotAdmitted", message)
+        return State(GANG_ADMITTED, False, Reason.GANG_NOT_ADMITTED, message)
     return State(GANG_ADMITTED, True, "Admitted", "the scheduler admitted the pod group")
 
 
@@ -120,4 +125,37 @@ def _opened(s: Snapshot) -> State:
         return State(START_BARRIER_OPEN, True, "EnvironmentPublished", "the pods were given their environment")
     ready = sum(bool(pod.address) and pod.phase is not PodPhase.PENDING for pod in s.current.values())
     message = f"{ready} of {len(s.slots)} pods are ready to start; the program starts when all of them are"
-    return State(START_BARRIER_OPEN, False, "PodsNotReady", message)
+    return State(START_BARRIER_OPEN, False, Reason.PODS_NOT_READY, message)
+
+
+def _of_agents(s: Snapshot) -> Iterator[State]:
+    """Whether restarts in place work, for a job that asks for them."""
+    if not s.job.spec.wants_agents or s.world.one_machine or s.status.finished:
+        return
+    known = s.status.condition(RESTARTS_IN_PLACE)
+    if why := agent.unavailable(s.job, s.world):
+        yield State(RESTARTS_IN_PLACE, False, agent.UNAVAILABLE, why)
+    elif s.status.phase is Phase.RUNNING and not _without_agent(s):
+        yield State(RESTARTS_IN_PLACE, True, "AgentsConnected", "agents start the program again if it fails")
+    elif (late := agents_late_at(s)) is not None and s.now >= late:
+        message = (
+            f"{len(_without_agent(s))} of {len(s.slots)} pods have no agent that is connected, so the job restarts "
+            "with new pods; check that its image has Python 3.8 or newer, and that pods may connect to the operator"
+        )
+        yield State(RESTARTS_IN_PLACE, False, "AgentsNotConnected", message)
+    elif known:
+        yield State(RESTARTS_IN_PLACE, known.status == "True", known.reason, known.message)
+
+
+def _without_agent(s: Snapshot) -> list[Pod]:
+    return [pod for pod in s.current.values() if not pod.ended and pod.uid not in s.world.agents]
+
+
+def agents_late_at(s: Snapshot) -> float | None:
+    """When agents of a job that runs should have connected; None if all have, or none is expected to."""
+    running = s.status.condition(Phase.RUNNING)
+    if not s.job.spec.wants_agents or s.world.channel is None or s.status.phase is not Phase.RUNNING or not running:
+        return None
+    if running.status != "True" or not _without_agent(s):
+        return None
+    return max(times.parse(running.lastTransitionTime), s.world.channel.since) + CONNECT_SECONDS

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+MOST = 100_000
+"""More than any job has. Others may write to a status too, and "0-99999999999" would take all memory."""
+
 
 def format(indexes: Iterable[int]) -> str:
     ordered = enumerate(sorted(set(indexes)))
@@ -30,5 +33,8 @@ def parse_order(text: str) -> list[int]:
     found: list[int] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
+        run = range(int(first), int(last or first) + 1)
+        if len(found) + len(run) > MOST:
+            raise ValueError(f"{text[:80]} names more than {MOST} replicas")
+        found.extend(run)
     return found

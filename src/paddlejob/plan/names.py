@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Role
-
-DEFAULT_NAMESPACE = "default"
 
 
 def in_command(namespace: str, name: str) -> str:
@@ -14,12 +13,16 @@ def in_command(namespace: str, name: str) -> str:
 
 def namespace_flag(namespace: str) -> str:
     """With a leading space; empty for the default namespace."""
-    return "" if namespace == DEFAULT_NAMESPACE else f" -n {namespace}"
+    return "" if namespace == contract.DEFAULT_NAMESPACE else f" -n {namespace}"
 
 
 def pod(job: PaddleJob, role: Role, index: int) -> str:
-    """Of a pod, and its host name; of 0.1, also of its Service."""
     return f"{job.name}-{role}-{index}"
+
+
+def hostname(job: PaddleJob, role: Role, index: int, attempt: int) -> str:
+    """No other attempt or job has it: caches of DNS keep addresses of the dead, and Paddle looks its master up once."""
+    return f"{role}-{index}-{job.metadata.uid[:5]}-{attempt}"
 
 
 def service(job: PaddleJob) -> str:
@@ -39,6 +42,11 @@ def environment_of(job: str, uid: str, attempt: int) -> str:
 def environment_prefix(job: str) -> str:
     """What the names of all environments of a job start with."""
     return f"{job}-env-"
+
+
+def agent(job: PaddleJob, digest: str) -> str:
+    """Of the ConfigMap with the agent of the job's pods; another content has another name."""
+    return f"{job.name}-agent-{job.metadata.uid[:5]}-{digest}"
 
 
 def workload(job: PaddleJob) -> str:

@@ -11,7 +11,7 @@ from paddlejob.plan.world import LogReading
 OUTPUT_APART = 300.0
 """A new time of the last output alone is not worth a write until it is this many seconds newer."""
 LONGEST_TO_FIRST_READING = 120.0
-"""A job that had trained longer than this when its log was first read was begun by an operator that reads none."""
+"""Seconds: the log of a job that had trained longer than this when it was first read could not be read before."""
 GOODPUT_STEP = 5
 """Points by which goodput must have changed to be news by itself."""
 ETA_STEPS = ((120.0, 1), (1200.0, 10))
@@ -34,14 +34,19 @@ def with_reading(status: Status, reading: LogReading | None, now: float) -> Stat
 
 
 def _as_read(before: Progress, reading: LogReading, now: float) -> dict[str, object]:
-    """The fields that simply show the newest values. What a new reader has not seen yet stays."""
+    """The fields that simply show the newest values. What a new reader has not seen yet stays.
+
+    The first position of an attempt takes the place of the metrics of the previous one, which belong to other steps.
+    """
+    position = (reading.step, reading.epoch) != (None, None)
+    first = position and before.step is None and before.epoch is None
     found: dict[str, object] = {
         "step": reading.step,
         "totalSteps": reading.total_steps,
         "epoch": reading.epoch,
         "totalEpochs": reading.total_epochs,
         "checkpointStep": reading.checkpoint,
-        **({"metrics": reading.metrics, "nonFinite": reading.non_finite} if reading.has_metrics else {}),
+        **({"metrics": reading.metrics, "nonFinite": reading.non_finite} if reading.has_metrics or first else {}),
         "lastOutputTime": times.format(reading.last_output) if reading.last_output is not None else None,
     }
     eta = _eta(reading, now) if reading.step not in (None, before.step) else before.eta
@@ -94,11 +99,16 @@ def _is_news(before: Progress, after: Progress) -> bool:
 
 def carried_on(before: Status, after: Status, now: float) -> Status:
     """The status that follows `before`, with the progress that belongs to its attempt and phase."""
-    progress = after.progress
-    if progress is None or before.finished:
+    progress = reached = after.progress
+    if progress is None or reached is None or before.finished:
         return after
     if after.attempt != before.attempt:
         progress = _next_attempt(progress)
+    if after.phase is Phase.SUSPENDED:
+        # Until the next attempt begins, the position of the last one shows how far training is.
+        progress = progress.model_copy(update={"step": reached.step, "epoch": reached.epoch})
+    elif before.phase is Phase.SUSPENDED:
+        progress = progress.model_copy(update={"step": None, "epoch": None})
     if before.phase is Phase.SUSPENDED and after.phase is not Phase.SUSPENDED and progress.countedSince:
         suspended = before.condition(Phase.SUSPENDED)
         paused = now - times.parse(suspended.lastTransitionTime) if suspended else 0.0

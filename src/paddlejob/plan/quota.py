@@ -5,7 +5,7 @@ from __future__ import annotations
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase, Role
 from paddlejob.plan import indexes
-from paddlejob.plan.objects.build_mark import is_built_from, templates_changed
+from paddlejob.plan.manifests.build_mark import is_built_from, templates_changed
 from paddlejob.plan.size import fewest_workers, is_resizable
 from paddlejob.plan.workload import Workload
 from paddlejob.plan.world import PodPhase, World
@@ -29,8 +29,8 @@ def entered_queue(job: PaddleJob, world: World) -> str:
 def is_held(job: PaddleJob, world: World) -> bool:
     """Whether the job may not run now.
 
-    A job that was started without a queue, as by an older operator, runs on and is queued when it is rebuilt. So does
-    one that runs when Kueue is uninstalled.
+    A job that was started without a queue runs on and is queued when it is rebuilt. So does one that runs when Kueue
+    is uninstalled.
     """
     if world.queueing is None or not queue_of(job) or job.status.finished:
         return False

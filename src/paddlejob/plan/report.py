@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from paddlejob.api.types import Phase, Role, RoleStatus, Status, deletes_pods
 from paddlejob.plan import indexes, past_attempts, progress
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.conditions import conditions
-from paddlejob.plan.objects.metadata import worker_selector
+from paddlejob.plan.manifests.metadata import worker_selector
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
 MESSAGE_LIMIT = 2000
 
 
-def reported(s: Snapshot, phase: Phase, reason: str, message: str, **changes: object) -> Status:
-    """The status with a new phase. Its counts are those of the attempt that it names."""
-    after = s.reporting(phase=phase, reason=reason, message=message[:MESSAGE_LIMIT], **changes)
+def reported(s: Snapshot, phase: Phase, cause: Cause | None = None, **changes: object) -> Status:
+    """The status with a new phase, for the same cause as before if none is given.
+
+    Its counts are those of the attempt that it names.
+    """
+    why = {"reason": cause.reason, "message": cause.message[:MESSAGE_LIMIT]} if cause else {}
+    after = s.reporting(phase=phase, **why, **changes)
     counts = {role.value: _counted(after, role) for role in after.job.spec.roles}
     status = after.status.model_copy(
         update={
@@ -39,7 +44,7 @@ def _counted(s: Snapshot, role: Role) -> RoleStatus:
         pending=phases.count(PodPhase.PENDING) + phases.count(PodPhase.WAITING),
         running=running,
         succeeded=max(phases.count(PodPhase.SUCCEEDED), len(finished)),
-        failed=sum(_is_failure(pod, s.status.phase) for pod in pods),
+        failed=sum(_is_failure(pod, s.status.phase) for pod in pods if pod.index not in finished),
         ready=f"{running}/{wanted}",
         finished=indexes.format(finished),
         members=s.status.role(role).members,
@@ -54,5 +59,5 @@ def _servers_end(s: Snapshot) -> bool:
 
 
 def _is_failure(pod: Pod, phase: Phase | None) -> bool:
-    """A server that is stopped once the job has completed did not fail."""
-    return pod.phase is PodPhase.FAILED and not (pod.stopping and phase is Phase.COMPLETED)
+    """A pod that is stopped or deleted once the job has completed did not fail."""
+    return pod.phase is PodPhase.FAILED and not ((pod.stopping or pod.deleting) and phase is Phase.COMPLETED)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import PaddleJob, Phase, Role, Slot, Status
-from paddlejob.plan import indexes, progress, quota, times
-from paddlejob.plan.objects import environment
-from paddlejob.plan.objects.build_mark import template_digest
-from paddlejob.plan.restarts import replacements
+from paddlejob.plan import agents, indexes, progress, quota, times
+from paddlejob.plan.manifests import environment
+from paddlejob.plan.manifests.build_mark import template_digest
+from paddlejob.plan.restarts import replacement_counts
 from paddlejob.plan.size import is_resizable
 from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase, World
 
@@ -18,7 +19,7 @@ from paddlejob.plan.world import UNSCHEDULABLE, Pod, PodPhase, World
 @dataclass(frozen=True)
 class Snapshot:
     job: PaddleJob
-    world: World
+    observed: World
     now: float
     status: Status
     """The status so far, with a new or resumed job already begun."""
@@ -26,6 +27,11 @@ class Snapshot:
     """Why the job keeps its number of workers although another was requested; empty if it does not."""
     held: bool = False
     """Whether the job may not run now, because it is in a queue and has no quota."""
+
+    @cached_property
+    def world(self) -> World:
+        """What was observed, with pods in the attempt that the status says they are in."""
+        return agents.as_reported(self.observed, self.status)
 
     @cached_property
     def current(self) -> dict[Slot, Pod]:
@@ -51,12 +57,12 @@ class Snapshot:
     @cached_property
     def replaced(self) -> dict[Slot, int]:
         """How often each replica's pod was replaced alone in the current attempt."""
-        return replacements.parse(self.status.replacements)
+        return replacement_counts.parse(self.status.replacements)
 
     @cached_property
     def joining(self) -> frozenset[Slot]:
         """Replicas that join the running attempt and whose pods were not seen yet."""
-        return replacements.parse_joining(self.status.replacements)
+        return replacement_counts.parse_joining(self.status.replacements)
 
     @cached_property
     def slots(self) -> list[Slot]:
@@ -80,21 +86,7 @@ class Snapshot:
         members = indexes.parse(recorded.members)
         if not self.published:
             return frozenset(sorted(members or range(worker.replicas))[: self.most_workers])
-        return members or self._members_by_pods(recorded.replicas or worker.replicas)
-
-    def _members_by_pods(self, size: int) -> frozenset[int]:
-        """The members of an attempt that an older version started, or whose record an older CRD has pruned."""
-        found = {pod.index for pod in self.world.pods if self._is_worker_of_attempt(pod)}
-        done = indexes.parse(self.status.role(Role.WORKER).finished)
-        return frozenset([*sorted(found | done), *(index for index in range(size) if index not in found | done)][:size])
-
-    def _is_worker_of_attempt(self, pod: Pod) -> bool:
-        return pod.role is Role.WORKER and pod.attempt == self.status.attempt
-
-    @property
-    def records_members(self) -> bool:
-        """Whether the CRD keeps the fields of the status that 0.2 added; one of 0.1 prunes them without an error."""
-        return self.job.status.attempt == 0 or bool(self.job.status.templateDigest)
+        return members or frozenset(range(recorded.replicas or worker.replicas))
 
     @cached_property
     def lacking(self) -> list[int]:
@@ -192,7 +184,7 @@ def look(job: PaddleJob, world: World, now: float) -> Snapshot:
                 "phase": Phase.PENDING,
                 "attempt": max(1, status.attempt),
                 "startTime": times.format(now),
-                "reason": "Created" if job.status.phase is None else "Resumed",
+                "reason": Reason.CREATED if job.status.phase is None else Reason.RESUMED,
                 "message": "creating pods",
             }
         )

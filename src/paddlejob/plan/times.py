@@ -22,10 +22,5 @@ def parse(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def exponential_delay(count: int, first: float, longest: float) -> float:
-    """Seconds before try number `count`, from 1 on: doubling up to the longest."""
-    return min(first * 2.0 ** min(count - 1, 20), longest)
-
-
 def earliest(*moments: float | None) -> float | None:
     return min((moment for moment in moments if moment is not None), default=None)

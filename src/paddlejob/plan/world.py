@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Role
 from paddlejob.plan.workload import Queueing
 
-UNSCHEDULABLE = "Unschedulable"
+UNSCHEDULABLE = Reason.UNSCHEDULABLE
 """The reason of a pod that fits on no node."""
-GATED = "SchedulingGated"
+GATED = Reason.SCHEDULING_GATED
 """The reason of a pod whose scheduling gates were not removed yet."""
-NODE_LOST = "NodeLost"
+OUT_OF_TIME = "DeadlineExceeded"
+"""The reason of a pod that reached the activeDeadlineSeconds of its template."""
+NODE_LOST = Reason.NODE_LOST
 """The reason of a pod that Kubernetes gave up because its node does not respond."""
 
 
@@ -63,7 +66,7 @@ class Pod:
     initializing: bool = False
     """An init container is running."""
     init_ended: float = 0.0
-    """When its last init container that ended did so."""
+    """When its last init container that ended did so, had the first started with the pod's placement."""
     init_failed: bool = False
     """An init container failed, so the training container never starts."""
     initialized: bool = False
@@ -72,10 +75,12 @@ class Pod:
     """Its kubelet could not find out in time whether what its environment comes from exists."""
     replacement: int = 0
     """How many pods of this replica were replaced before it in its attempt."""
-    service: str = ""
-    """The Service through which its host name is resolved; a pod of 0.1 has one of its own instead."""
-    rank_published: bool = False
-    """Its rank is in the environment of its attempt. Otherwise it is the index of the replica."""
+    dns_name: str = ""
+    """Its name in the domain of the Services of its namespace; empty without a Service."""
+    built: int = 0
+    """The attempt in which it was built, if it is part of a later one that began in place; else 0."""
+    held: bool = False
+    """Its program has ended, and its agent waits for orders."""
 
     @property
     def deleting(self) -> bool:
@@ -85,6 +90,11 @@ class Pod:
     def placed(self) -> bool:
         """Whether it has a node."""
         return bool(self.node or self.address)
+
+    @property
+    def has_sidecars_left(self) -> bool:
+        """Whether containers still run although the training container has ended."""
+        return self.ended and self.lingers and not self.containers_ended
 
     @property
     def ended(self) -> bool:
@@ -152,12 +162,48 @@ class LogReading:
     silent_seconds: float | None = None
     """For how long all workers are known to have printed nothing; None if they could not all be looked at."""
     last_lines: str = ""
+    draws_bar: bool = False
+    """Whether worker 0 has rewritten a line with carriage returns, as a progress bar does."""
     processes: str = ""
     """What the processes of silent workers do, where the engine can tell."""
+    pattern_too_slow: bool = False
+    """Whether spec.progress.pattern is not used any more, because it takes too long."""
 
     @property
     def has_metrics(self) -> bool:
         return bool(self.metrics or self.non_finite)
+
+
+class AgentState(StrEnum):
+    """What an agent says about the program in its pod."""
+
+    RUNNING = "running"
+    EXITED = "exited"
+    """It failed by itself, and nothing of it is left."""
+    STOPPED = "stopped"
+    """It was ended by order, and nothing of it is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    attempt: int
+    state: AgentState
+    exit_status: int | None = None
+    output: str = ""
+    """The last lines of a program that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChannel:
+    """What pods need so that their agents reach the operator."""
+
+    url: str
+    ca: str
+    """The certificate by which they know it, as PEM."""
+    files: Mapping[str, str] = field(repr=False)
+    """Of the agent: the content of each, by its path in the directory of the agent."""
+    since: float = 0.0
+    """When it was opened; agents need a moment to connect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +220,8 @@ class World:
     """Whether pods that remain after the job has completed must stop: on this machine nothing outlives its job."""
     rejections: tuple[Rejection, ...] = ()
     logs: LogReading | None = None
+    log_unread: bool = False
+    """Whether worker 0 may have printed what was not read yet and still can be. An attempt does not end before."""
     nodes: Mapping[str, NodeState] = field(default_factory=dict)
     """The state of nodes, as far as it is known. Only those of pods that should be gone are looked at."""
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -182,6 +230,13 @@ class World:
     """Whether there is only one node, which cannot be avoided."""
     queueing: Queueing | None = None
     """Kueue; None on this machine, where the queue of a job has no meaning."""
+
+    channel: AgentChannel | None = None
+    """Where agents reach the operator; None if they cannot."""
+    agents: Mapping[str, AgentReport] = field(default_factory=dict)
+    """What the agents that are connected report, by the uids of their pods."""
+    agent_configs: frozenset[str] = frozenset()
+    """The names of the ConfigMaps from which pods get their agents."""
 
     def rejection_of(self, name: str) -> Rejection | None:
         return next((one for one in self.rejections if one.name == name), None)

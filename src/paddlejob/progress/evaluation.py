@@ -10,6 +10,7 @@ from paddlejob.progress.facts import Facts
 OF_EVALUATION = re.compile(
     r"""\[(?:eval|evaluate|val|valid|validation|test)\]
     |(?<![\w/.-])(?:eval|evaluation|val|valid|validation|test)\s{1,4}(?:step|iter|epoch|batch|samples)
+    |(?<![\w/.-])end\s{1,4}(?:epoch:\s{0,4}\d{1,9}\s{1,8})?(?:eval|val|valid|test)\b
     |(?<![\w/.-])(?:evaluat|validat|test|predict)ing\s{1,4}(?:(?:at|after|on|for)\s{1,4})?(?:step|iter|epoch|batch|samples)""",
     re.VERBOSE,
 )

@@ -12,11 +12,11 @@ from typing import Any
 from paddlejob.progress.numbers import DIGITS, NUMBER, number
 
 PAIR = re.compile(
-    rf"""(?<![\w./-])([a-z_][\w./-]{{0,63}}+)["']?(?:\([\w.]{{0,40}}\))?\s{{0,40}}+[:=]\s{{0,8}}+["'\[]{{0,2}}\s{{0,4}}+
+    rf"""(?<![\w./-])([a-z_][\w./-]{{0,63}}+)["']?(?:\([\w.]{{0,40}}\)|\[[\d,]{{0,20}}\])?\s{{0,40}}+[:=]\s{{0,8}}+["'\[]{{0,2}}\s{{0,4}}+
     ({NUMBER})""",
     re.VERBOSE,
 )
-LOSS = re.compile(rf"(?<![\w./-])(loss|cost|lr)\s{{1,4}}+({NUMBER})")
+LOSS = re.compile(rf"(?<![\w./-])((?:batch_|train_|avg_)?loss|loss_avg|cost|(?:train_)?lr)\s{{1,4}}+({NUMBER})")
 COUNT = re.compile(
     rf"""(?<![\w./-])(global[ _]step|train[ _]step|step|iter(?:ation)?|epoch|pass|batch)["']?\s{{0,8}}+[:=]?\s{{0,8}}+
     \[?\s{{0,8}}+({DIGITS})(?:\.(\d++))?(?:\s{{0,4}}+(?:/|of\b)\s{{0,4}}+({DIGITS}))?(?!\w|:\d|%)""",
@@ -69,7 +69,7 @@ def _named_numbers(text: str) -> Facts:
     values: dict[str, float] = {}
     for found in chain(PAIR.finditer(text), LOSS.finditer(text)):
         key = found[1]
-        if key not in OF_TRAINING and (key != "loss" or not _is_other(text, found)):
+        if key not in OF_TRAINING and ("loss" not in key or not _is_other(text, found)):
             values.setdefault(key, _float(found[2]))
     counts: dict[str, Count] = {}
     for found in COUNT.finditer(text):

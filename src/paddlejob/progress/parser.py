@@ -14,16 +14,21 @@ from paddlejob.progress.numbers import number, whole
 from paddlejob.progress.position import Position, Positions
 from paddlejob.progress.sample import Sample
 from paddlejob.progress.settings import are_settings, is_part_of_dump
-from paddlejob.progress.text import visible
+from paddlejob.text import visible
 
 WORDS = (
     "step", "epoch", "iter", "loss", "cost", "pass", "%|", "[", "checkpoint", "ckpt", "eval", "predict",
     "running training",
 )  # fmt: skip
 """A line without any of these is not looked at further, unless the job names metrics."""
-LOSS = ("loss", "train_loss", "train/loss", "avg_loss", "total_loss", "avgcost", "cost")
-LEARNING_RATE = ("learning_rate", "lr", "cur_lr", "train/lr", "train/learning_rate")
+LOSS = (
+    "loss", "train_loss", "train/loss", "avg_loss", "loss_avg", "total_loss", "batch_loss", "avgcost", "avg_cost",
+    "cost",
+)  # fmt: skip
+LEARNING_RATE = ("learning_rate", "lr", "cur_lr", "train_lr", "train/lr", "train/learning_rate")
 SPEED = ("samples_per_second", "interval_samples_per_second", "train_samples_per_second", "samples/s", "images/s")
+OF_LOADING = "[dataload global_step"
+"""PaddleFormers prints such a line for each step, before the line with its loss."""
 PATTERN_LIMIT = 2000
 """Characters of a line that the job's own pattern is applied to; 14 ms for the slowest pattern that was found."""
 POSITION_GROUPS = ("step", "total_steps", "epoch", "total_epochs", "checkpoint")
@@ -51,7 +56,7 @@ class Parser:
         lower = text.lower()
         if not any(word in lower for word in WORDS) and not any(name in lower for name in self._named):
             return None
-        if is_part_of_dump(lower) or cleans_up(lower):
+        if is_part_of_dump(lower) or cleans_up(lower) or OF_LOADING in lower:
             return None
         return self._by_format(facts_of(text), lower)
 

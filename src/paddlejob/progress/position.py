@@ -18,6 +18,10 @@ ANNOUNCED_TOTAL = re.compile(
     r"(?<![\w-])(?:total|max|num)(?: optimization| training| train)? (?:step|iter|iteration)s?\s{0,4}+[:=]\s{0,4}+"
     rf"({DIGITS})"
 )
+FROM_DATASET = re.compile(r"(?<!\w)time: \[[^\]]{0,60}\], batch: \[(\d{1,9})\]")
+"""`executor.train_from_dataset` counts the batches of one call, which most programs make for each epoch."""
+REREAD = 100
+"""Lines of which the step is kept, because a log may be read again from a little before where it was."""
 MODEL_FIT = re.compile(r"\d(?:us|ms|s)/step")
 """Ends the lines of Model.fit, whose steps count within the epoch of an earlier line."""
 
@@ -39,6 +43,9 @@ class Positions:
         self._epochs_from_zero = False
         self._last: tuple[float, float] | None = None
         """The epoch and the step of the last line that has both."""
+        self._batches: dict[str, int] = {}
+        """The step of each of the last lines of `train_from_dataset`."""
+        self._earlier_calls = self._batch = 0
         self._within_epochs: bool | None = None
         """Whether steps count within each epoch; None if that is not known yet."""
 
@@ -49,7 +56,7 @@ class Positions:
             self._epochs_from_zero = True
         if announced := _value(facts, TOTAL_STEPS) or _announced(text):
             self._total_steps = announced
-        found = _global_step(facts) or self._whole_training(text, facts, bar, epoch)
+        found = _global_step(facts) or self._over_calls(text) or self._whole_training(text, facts, bar, epoch)
         if _is_heading(facts, bar, epoch):
             self._heading = epoch
         return self._position(found, epoch or (self._heading if found else None), announced)
@@ -79,6 +86,18 @@ class Positions:
         if in_epoch or model_fit:
             return None
         return count if count.total or not self._within_epochs else None
+
+    def _over_calls(self, text: str) -> Count | None:
+        """The batches of all calls of `train_from_dataset`: a smaller number than before begins another call."""
+        printed = FROM_DATASET.search(text) if "batch: [" in text else None
+        if printed and text not in self._batches:
+            if (batch := int(printed[1])) <= self._batch:
+                self._earlier_calls += self._batch
+            self._batch = batch
+            self._batches[text] = self._earlier_calls + batch
+            if len(self._batches) > REREAD:
+                del self._batches[next(iter(self._batches))]
+        return Count(self._batches[text]) if printed else None
 
     def _over_epochs(self, step: float, steps: float, epoch: Count) -> Count:
         """Epochs are counted from 1 where their number is known, unless an epoch 0 was seen, else from 0."""

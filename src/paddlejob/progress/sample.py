@@ -25,3 +25,8 @@ class Sample:
     @property
     def has_position(self) -> bool:
         return self.step is not None or self.epoch is not None
+
+    @property
+    def tells_something(self) -> bool:
+        """Whether it is more than a total."""
+        return self.has_position or bool(self.metrics or self.non_finite) or self.checkpoint is not None

@@ -1,10 +1,8 @@
-"""Who may talk to the server: a token, exchanged for a cookie, and checks of the Host and Origin of each request."""
+"""Who may talk to the server: the secret of a session in each request, and checks of its Host and Origin."""
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
-import secrets
 import socket
 from urllib.parse import urlsplit
 
@@ -12,9 +10,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from multidict import CIMultiDictProxy
 
+from paddlejob.web.sessions import Sessions
+
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE_METHODS = ("GET", "HEAD")
-PUBLIC = ("/static/",)
+LOGIN = "/api/session"
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -52,12 +52,8 @@ def is_loopback(host: str) -> bool:
 
 
 class AccessControl:
-    """The secrets of one server. Both live as long as it does and are stored nowhere."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self.token = secrets.token_urlsafe(32)
-        self.cookie = f"pdj-web-{port}"
-        self._session = secrets.token_urlsafe(32)
+    def __init__(self, host: str, sessions: Sessions | None = None) -> None:
+        self.sessions = sessions or Sessions()
         self._names = LOOPBACK_NAMES if is_loopback(host) else LOOPBACK_NAMES | {host, *own_names()}
         self._any_address = not is_loopback(host)
 
@@ -70,35 +66,26 @@ class AccessControl:
         """Whether a request comes from a page of this server; programs other than browsers send neither header."""
         origin, site = headers.get("Origin"), headers.get("Sec-Fetch-Site", "none")
         expected = headers.get("Host", "")
-        return site in ("same-origin", "none") and (origin is None or urlsplit(origin).netloc == expected)
-
-    def has_session(self, request: web.Request) -> bool:
-        return _equal(request.cookies.get(self.cookie, ""), self._session)
-
-    def accepts_token(self, token: str) -> bool:
-        return _equal(token, self.token)
-
-    def start_session(self, response: web.Response) -> None:
-        response.set_cookie(self.cookie, self._session, httponly=True, samesite="Lax", path="/")
+        return site in ("same-origin", "none") and origin in (None, f"http://{expected}", f"https://{expected}")
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse what does not come from a page of this server that a user with the token has opened."""
-        if refusal := self._refusal(request):
-            return refusal
-        return await handler(request)
+        """Refuse what does not come from a page of this server that a user has opened by a link."""
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        with self.sessions.request(secret if scheme == "Bearer" else "") as has_session:
+            return self._refusal(request, has_session) or await handler(request)
 
-    def _refusal(self, request: web.Request) -> web.Response | None:
+    def _refusal(self, request: web.Request, has_session: bool) -> web.Response | None:
         if not self.accepts_host(request.headers.get("Host", "")):
             return refuse(421, "This server answers only to the address that `pdj web` printed.")
         if request.path == "/" and request.method in SAFE_METHODS:
             return None
         if not self.is_same_origin(request.headers):
             return refuse(403, "This request comes from a page of another site.")
-        if request.path.startswith(PUBLIC):
+        if request.path.startswith("/static/"):
             return None
-        if not self.has_session(request):
-            return refuse(401, "Open the URL that `pdj web` printed; it contains the token.")
+        if request.path != LOGIN and not has_session:
+            return refuse(401, "There is no such session. Open the URL that `pdj web --url` prints.")
         if request.method not in SAFE_METHODS and request.content_type != "application/json":
             return refuse(415, "Send application/json.")
         return None
@@ -117,10 +104,6 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
 
 def own_names() -> set[str]:
     return {socket.gethostname().lower(), socket.getfqdn().lower()}
-
-
-def _equal(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _host_name(header: str) -> str:

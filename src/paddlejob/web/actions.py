@@ -1,48 +1,34 @@
-"""Runs the command of an action in a process of its own."""
+"""The actions of a page, by the functions that the verbs of the same name call."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import sys
-from collections.abc import Sequence
 
+from paddlejob.client import actions
+from paddlejob.client.start.rerun import rerun
 from paddlejob.errors import BadInput, NotPossible
+from paddlejob.targets.target import Target
 
 TIMEOUT = 150.0
-PDJ = [sys.executable, "-m", "paddlejob"]
-VERBS = ("suspend", "resume", "scale", "rerun", "delete")
+NAMES = ("suspend", "resume", "scale", "rerun", "delete")
 
 
-def arguments(action: str, name: str, flags: Sequence[str], workers: int | None) -> list[str]:
-    """The command line of an action, without `pdj`; raises BadInput if the action is unknown."""
-    if action not in VERBS:
-        raise BadInput(f"{action}: is not an action; use one of {', '.join(VERBS)}")
+async def act(target: Target, action: str, namespace: str, name: str, workers: int | None) -> str:
+    """Returns the message for the user; raises BadInput if the action is unknown."""
+    if action not in NAMES:
+        raise BadInput(f"{action} is not an action; use one of {', '.join(NAMES)}")
     if (action == "scale") != (workers is not None):
         raise BadInput("scale needs a number of workers, and no other action takes one")
-    number = [] if workers is None else [str(workers)]
-    wait = ["--no-wait"] if action == "delete" else []
-    return [action, *flags, *wait, "--", name, *number]
-
-
-async def execute(action: str, command: Sequence[str]) -> str:
-    """Run the command in a process of its own, because the engine that it may start must not be our child."""
-    process = await asyncio.create_subprocess_exec(
-        *PDJ,
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-        env=dict(os.environ),
-    )
+    if workers is not None:
+        return await actions.scale(target, namespace, name, workers)
+    if action == "suspend":
+        return await actions.suspend(target, namespace, name)
+    if action == "resume":
+        return await actions.resume(target, namespace, name)
+    if action == "delete":
+        return await target.delete(namespace, name, wait=False)
     try:
-        output, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
+        warnings = await asyncio.wait_for(rerun(target, namespace, name), TIMEOUT)
     except TimeoutError:
-        process.send_signal(signal.SIGINT)  # As Ctrl-C: a job that is being replaced is not lost.
-        raise NotPossible(f"pdj {action} did not end within {TIMEOUT:.0f} s") from None
-    text = output.decode(errors="replace").strip()
-    if process.returncode:
-        raise BadInput(text.removeprefix("pdj: ") or f"pdj {action} failed with exit status {process.returncode}")
-    return text
+        raise NotPossible(f"job {name} did not start again within {TIMEOUT:.0f} s") from None
+    return "\n".join([*warnings, f"{name} runs again"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -10,37 +11,51 @@ from typing import Any
 
 from aiohttp import web
 
-from paddlejob.errors import BadInput, PaddleJobError
-from paddlejob.web.access import AccessControl, add_headers, refuse
-from paddlejob.web.actions import arguments, execute
+from paddlejob import contract
+from paddlejob.errors import BadInput, NoSuchJob, PaddleJobError
+from paddlejob.targets.capacity import MachineInfo
+from paddlejob.web.access import LOGIN, AccessControl, add_headers, refuse
+from paddlejob.web.actions import act
+from paddlejob.web.connections import Connections
 from paddlejob.web.feed import HEARTBEAT, PAUSE, Feed
-from paddlejob.web.http import errors, log_query, number, read_body, reply
-from paddlejob.web.sources.source import Source
+from paddlejob.web.http import errors, log_selection, number, read_body, reply
+from paddlejob.web.job_list import JobList
 from paddlejob.web.static_files import StaticFiles
 from paddlejob.web.stream import Streams
 from paddlejob.web.views.detail import Detail, detail_of
-from paddlejob.web.views.machine import MachineInfo
 
 BODY_LIMIT = 64 * 1024
 USAGE_PAUSE = 2.0
+JOB_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+"""Another would change the path of a file, or the URL of a request."""
 
 
 class WebApp:
-    def __init__(self, sources: Sequence[Source], access: AccessControl, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        lists: Sequence[JobList],
+        access: AccessControl,
+        read_only: bool = False,
+        connections: Connections | None = None,
+    ) -> None:
         self.access = access
-        self.feed = Feed(sources)
+        self.feed = Feed(lists)
         self.streams = Streams()
+        self.connections = connections or Connections()
         self.read_only = read_only
         self._files = StaticFiles()
 
     def build(self) -> web.Application:
-        app = web.Application(middlewares=[errors, self.access.middleware], client_max_size=BODY_LIMIT)
+        app = web.Application(
+            middlewares=[self.connections.middleware, errors, self.access.middleware], client_max_size=BODY_LIMIT
+        )
         app.on_response_prepare.append(add_headers)
         job = "/api/jobs/{target}/{namespace}/{name}"
         app.add_routes(
             [
-                web.get("/", self.index),
+                web.get("/", self._files.page),
                 web.get("/static/{file}", self._files.serve),
+                web.post(LOGIN, self.log_in),
                 web.get("/api/jobs", self.jobs),
                 web.get("/api/stream", self.job_changes),
                 web.get("/api/machine", self.machine),
@@ -61,18 +76,13 @@ class WebApp:
     async def _end_streams(self, app: web.Application) -> None:
         self.streams.end()
 
-    async def index(self, request: web.Request) -> web.StreamResponse:
-        """Exchange the token for a cookie; with the cookie, the page; with neither, how to get in."""
-        token = request.query.get("token")
-        if token is not None:
-            if not self.access.accepts_token(token):
-                return self._files.login(request, status=403)
-            response = web.Response(status=303, headers={"Location": "/"})
-            self.access.start_session(response)
-            return response
-        if not self.access.has_session(request):
-            return self._files.login(request, status=401)
-        return self._files.page()
+    async def log_in(self, request: web.Request) -> web.Response:
+        """Exchange the token of a link for the secret of a session."""
+        token = (await read_body(request)).get("token")
+        secret = self.access.sessions.start(token) if isinstance(token, str) else None
+        if secret is None:
+            return refuse(401, "This link was used before or is of another server. Run `pdj web --url` for a new one.")
+        return reply(request, {"secret": secret})
 
     async def jobs(self, request: web.Request) -> web.Response:
         changes = await self.feed.changes(since=0)
@@ -82,7 +92,7 @@ class WebApp:
         return await self.streams.send(request, self.feed.follow(number(request, "since")))
 
     async def machine(self, request: web.Request) -> web.Response:
-        return reply(request, [await _machine(source) for source in self.feed.sources.values()])
+        return reply(request, [await _machine(source) for source in self.feed.lists.values()])
 
     async def job(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
@@ -95,31 +105,33 @@ class WebApp:
         source, namespace, name = self._job(request)
         from paddlejob.web.views.plan import plan_of
 
-        view = await source.view(namespace, name)
+        view = await source.target.job(namespace, name)
         return reply(request, await asyncio.to_thread(plan_of, source.name, view))
 
     async def series(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
-        return reply(request, await source.series(namespace, name))
+        await source.target.job(namespace, name)
+        return reply(request, await source.target.series(namespace, name))
 
     async def logs(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
-        return reply(request, await source.logs(namespace, name))
+        return reply(request, await source.target.log_refs(namespace, name))
 
     async def log_stream(self, request: web.Request) -> web.StreamResponse:
         source, namespace, name = self._job(request)
-        return await self.streams.send(request, _with_heartbeat(source.follow(namespace, name, log_query(request))))
+        pieces = source.target.log_pieces(namespace, name, log_selection(request))
+        return await self.streams.send(request, with_heartbeat(pieces))
 
     async def log_search(self, request: web.Request) -> web.Response:
         source, namespace, name = self._job(request)
         pattern = request.query.get("q", "")
-        return reply(request, await source.search(namespace, name, log_query(request), pattern))
+        return reply(request, await source.target.search(namespace, name, log_selection(request), pattern))
 
     async def log_download(self, request: web.Request) -> web.StreamResponse:
         source, namespace, name = self._job(request)
-        query = log_query(request)
-        await source.view(namespace, name)
-        file = "-".join(part for part in (name, query.replica, str(query.attempt or "")) if part)
+        selection = log_selection(request)
+        await source.target.job(namespace, name)
+        file = "-".join(part for part in (name, request.query.get("replica", ""), str(selection.attempt or "")) if part)
         safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "_" for letter in file)
         response = web.StreamResponse(
             headers={
@@ -127,7 +139,7 @@ class WebApp:
                 "Content-Disposition": f'attachment; filename="{safe}.log"',
             }
         )
-        async with aclosing(source.download(namespace, name, query)) as blocks:  # type: ignore[type-var]
+        async with aclosing(source.target.download(namespace, name, selection)) as blocks:
             first = await anext(blocks, None)
             if first is None:
                 return refuse(404, f"Job {name} has no such log, or the log is empty.")
@@ -142,28 +154,31 @@ class WebApp:
             return refuse(403, "The server runs with --read-only.")
         source, namespace, name = self._job(request)
         body = await read_body(request)
-        view, action = await source.view(namespace, name), request.match_info["action"]
-        command = arguments(action, view.job.name, source.flags(view.job.namespace), body.get("workers"))
-        return reply(request, {"message": await execute(action, command)})
+        message = await act(source.target, request.match_info["action"], namespace, name, body.get("workers"))
+        return reply(request, {"message": message})
 
-    def _job(self, request: web.Request) -> tuple[Source, str, str]:
-        source = self.feed.sources.get(request.match_info["target"])
+    def _job(self, request: web.Request) -> tuple[JobList, str, str]:
+        source = self.feed.lists.get(request.match_info["target"])
         if source is None:
-            raise BadInput(f"{request.match_info['target']}: is not a target of this server")
-        return source, request.match_info["namespace"], request.match_info["name"]
+            raise BadInput(f"{request.match_info['target']} is not a target of this server")
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        if source.name != "local" and not (re.fullmatch(contract.DNS_LABEL, namespace) and JOB_NAME.fullmatch(name)):
+            # Such a name would change the URL of a request; on this machine it may be that of a damaged directory.
+            raise NoSuchJob(f"job {name!r} not found in namespace {namespace!r}")
+        return source, namespace, name
 
-    async def _detail(self, source: Source, namespace: str, name: str) -> Detail:
-        view = await source.view(namespace, name)
-        return detail_of(source.name, view, await source.usage(view), self.read_only)
+    async def _detail(self, source: JobList, namespace: str, name: str) -> Detail:
+        view = await source.target.job(namespace, name)
+        return detail_of(source.name, view, await source.target.usage(view), self.read_only)
 
-    async def _details(self, source: Source, namespace: str, name: str) -> AsyncIterator[Detail | None]:
+    async def _details(self, source: JobList, namespace: str, name: str) -> AsyncIterator[Detail | None]:
         """A job whenever it has changed; what its processes use is read less often."""
         last: Detail | None = None
         measured, usage, said = 0.0, {}, time.monotonic()
         while True:
-            view = await source.view(namespace, name)
+            view = await source.target.job(namespace, name)
             if time.monotonic() - measured > USAGE_PAUSE:
-                measured, usage = time.monotonic(), await source.usage(view)
+                measured, usage = time.monotonic(), await source.target.usage(view)
             found = detail_of(source.name, view, usage, self.read_only)
             if found != last:
                 last, said = found, time.monotonic()
@@ -174,16 +189,16 @@ class WebApp:
             await asyncio.sleep(PAUSE)
 
 
-async def _machine(source: Source) -> MachineInfo:
+async def _machine(source: JobList) -> MachineInfo:
     """One target that does not answer hides no other."""
     try:
-        return await source.machine()
+        return await source.target.capacity(source.namespace)
     except PaddleJobError as error:
         described = source.describe()
         return MachineInfo(described.name, described.title, str(error))
 
 
-async def _with_heartbeat(batches: AsyncIterator[list[Any]]) -> AsyncIterator[list[Any] | None]:
+async def with_heartbeat(batches: AsyncIterator[list[Any]]) -> AsyncIterator[list[Any] | None]:
     """An empty batch is sent only if there was nothing for a while, and the first, so that a page knows it is empty."""
     said = 0.0
     async for batch in batches:

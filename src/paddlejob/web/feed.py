@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from paddlejob.web.sources.source import Description, Source
+from paddlejob.web.job_list import Description, JobList
 from paddlejob.web.views.row import Row
 
 PAUSE = 0.4
@@ -28,8 +28,8 @@ class Changes:
 
 
 class Feed:
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self.sources = {source.name: source for source in sources}
+    def __init__(self, lists: Sequence[JobList]) -> None:
+        self.lists = {jobs.name: jobs for jobs in lists}
         self.revision = 0
         self.watchers = 0
         self._rows: dict[JobKey, tuple[int, Row]] = {}
@@ -70,10 +70,10 @@ class Feed:
         async with self._lock:
             if time.monotonic() - self._refreshed < PAUSE / 2:
                 return
-            for source in self.sources.values():
-                rows = await source.refresh()
-                self._merge(source.name, {(source.name, *key): row for key, row in rows.items()})
-            described = [source.describe() for source in self.sources.values()]
+            for jobs in self.lists.values():
+                rows = await jobs.refresh()
+                self._merge(jobs.name, {(jobs.name, *key): row for key, row in rows.items()})
+            described = [jobs.describe() for jobs in self.lists.values()]
             if described != self._targets[1]:
                 self.revision += 1
                 self._targets = (self.revision, described)

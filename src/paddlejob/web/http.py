@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import logging
 from typing import Any
@@ -11,8 +12,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from paddlejob.errors import BadInput, NoSuchJob, PaddleJobError
+from paddlejob.logs.selection import LogSelection, parse_replica
 from paddlejob.web.access import refuse
-from paddlejob.web.logs.lines import LogQuery, parse_query
+from paddlejob.web.connections import REQUEST_SECONDS
 
 COMPRESS_FROM = 1000
 log = logging.getLogger(__name__)
@@ -46,7 +48,10 @@ def reply(request: web.Request, content: Any) -> web.Response:
 
 async def read_body(request: web.Request) -> dict[str, Any]:
     try:
-        body = orjson.loads(await request.read() or b"{}")
+        async with asyncio.timeout(REQUEST_SECONDS):
+            body = orjson.loads(await request.read() or b"{}")
+    except TimeoutError:
+        raise web.HTTPRequestTimeout from None
     except ValueError:
         raise BadInput("the body is not JSON") from None
     workers = body.get("workers") if isinstance(body, dict) else None
@@ -55,12 +60,12 @@ async def read_body(request: web.Request) -> dict[str, Any]:
     return body
 
 
-def log_query(request: web.Request) -> LogQuery:
-    return parse_query(request.query.get("replica", ""), request.query.get("attempt", ""))
+def log_selection(request: web.Request) -> LogSelection:
+    return parse_replica(request.query.get("replica", ""), request.query.get("attempt", ""))
 
 
 def number(request: web.Request, name: str) -> int:
     text = request.query.get(name, "0")
     if not text.isdecimal() or len(text) > 15:
-        raise BadInput(f"{name}: is not a number")
+        raise BadInput(f"{name} is not a number")
     return int(text)

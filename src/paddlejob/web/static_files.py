@@ -1,4 +1,4 @@
-"""The page and its files, read and compressed once; and what someone without the cookie sees."""
+"""The page and its files, read and compressed once. They hold no secret, so everyone may have them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-LOGIN = {"en": "login.html", "zh": "login.zh.html"}
 
 
 class StaticFiles:
@@ -31,14 +30,8 @@ class StaticFiles:
             raise web.HTTPNotFound
         return self._response(name, compressed="gzip" in request.headers.get("Accept-Encoding", ""))
 
-    def page(self) -> web.Response:
+    async def page(self, request: web.Request) -> web.Response:
         return self._response("index.html")
-
-    def login(self, request: web.Request, status: int) -> web.Response:
-        language = "zh" if request.headers.get("Accept-Language", "").lower().startswith("zh") else "en"
-        response = self._response(LOGIN[language])
-        response.set_status(status)
-        return response
 
     def _response(self, name: str, compressed: bool = False) -> web.Response:
         content_type, content = self._files[name]

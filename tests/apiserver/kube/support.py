@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from paddlejob.kube.resource import Object
@@ -21,12 +21,6 @@ def pod(name: str, namespace: str, **labels: str) -> Object:
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
         "spec": {"containers": [{"name": "paddle", "image": "none"}]},
     }
-
-
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(LONG):
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 @contextlib.asynccontextmanager

@@ -74,6 +74,20 @@ async def test_a_pod_may_be_deleted_without_grace(client: Client, namespace: str
         await client.get(PODS, "p", namespace)
 
 
+@pytest.mark.parametrize(("phase", "left"), [("Running", True), ("Failed", False), ("Succeeded", False)])
+async def test_a_pod_that_has_ended_is_removed_at_once_whatever_grace_period_is_given(
+    client: Client, namespace: str, phase: str, left: bool
+) -> None:
+    """So nothing but time lets its kubelet unmount the volumes first (plan/restarts/shutdown.py)."""
+    made = pod("p", namespace)
+    made["spec"]["nodeName"] = "node-1"
+    await client.create(PODS, made)
+    await client.patch(PODS, "p", namespace, {"status": {"phase": phase}}, subresource="status")
+    response = await client.delete(PODS, "p", namespace, grace_seconds=30)
+    assert response["metadata"]["deletionGracePeriodSeconds"] == (30 if left else 0)
+    assert bool(await client.list(PODS, namespace)) is left
+
+
 async def test_an_invalid_object_is_rejected_with_the_field(client: Client, namespace: str) -> None:
     broken = pod("p", namespace)
     broken["spec"]["containers"] = []

@@ -11,9 +11,10 @@ from paddlejob.kube import informer as informer_module
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import CONFIGMAPS, CRDS, PODS, Object, Resource
+from tests.support.waiting import until
 
 from .conftest import ControlPlane, compact
-from .support import background, configmap, pod, until
+from .support import background, configmap, pod
 
 
 def text(raw: Object) -> str:

@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "deploy" / "examples" / "batch-
 def test_the_job_goes_to_standard_output_and_the_notes_to_both():
     ran = pdj("convert", str(EXAMPLES / "paddle-cluster-job.yaml"))
     assert ran.returncode == 0, ran.stderr
+    assert pdj("convert", str(EXAMPLES / "paddle-cluster-job.yaml"), "-o", "-").stdout == ran.stdout
     assert yaml.safe_load(ran.stdout)["kind"] == "PaddleJob"
     for line in ran.stderr.splitlines():
         assert line.startswith("note: ")
@@ -36,11 +37,13 @@ def test_other_objects_of_the_file_stay_and_the_result_is_a_job_that_validates(t
         ("apiVersion: batch/v1\nkind: Job\nspec: {template: {spec: {containers: [{name: a}]}}}", "cannot be converted"),
         (
             "apiVersion: v1\nkind: ConfigMap",
-            "v1 ConfigMap: cannot be converted; `pdj convert` accepts a batch/v1 Job whose",
+            "v1 ConfigMap cannot be converted; `pdj convert` accepts a batch/v1 Job whose",
         ),
-        ("hello: world", "None None: cannot be converted"),
+        ("hello: world", "None None cannot be converted"),
         ("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob", "PaddleJob: no conversion needed"),
-        ("apiVersion: kubeflow.org/v1\nkind: PaddleJob", "spec.paddleReplicaSpecs: is missing; add it"),
+        ("apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleCluster", "cannot be converted"),
+        ("? [a, b]\n: c", "a key must be a single word"),
+        ("apiVersion: kubeflow.org/v1\nkind: PaddleJob", "spec.paddleReplicaSpecs is missing; add it"),
         ("just words", "a Kubernetes object is a mapping"),
         ("a: [", "invalid YAML"),
         ("", "is empty"),
@@ -64,7 +67,7 @@ def test_a_result_that_would_not_validate_is_not_written(tmp_path: Path):
     (tmp_path / "gpu.yaml").write_text(yaml.safe_dump(job))
     ran = pdj("convert", str(tmp_path / "gpu.yaml"))
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "resources.limits.gpu: is not a resource of Kubernetes" in ran.stderr
+    assert "resources.limits.gpu is not a resource of Kubernetes" in ran.stderr
 
 
 def test_a_file_of_several_jobs_says_which_note_is_of_which(tmp_path: Path):
@@ -107,7 +110,7 @@ def test_a_job_that_would_break_a_rule_is_rejected_with_the_rule_and_nothing_is_
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path):
     ran = pdj("convert", str(EXAMPLES / "paddle-cluster-job.yaml"), "-o", str(tmp_path / "nowhere" / "job.yaml"))
     assert ran.returncode == 1
-    assert ran.stderr == f"pdj: {tmp_path}/nowhere/job.yaml: cannot be written: No such file or directory\n"
+    assert ran.stderr == f"pdj: {tmp_path}/nowhere/job.yaml cannot be written: No such file or directory\n"
 
 
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,9 @@ def test_limits_of_the_job_are_kept_and_what_has_no_counterpart_is_named():
     spec = made.job["spec"]
     assert (spec["ttlSecondsAfterFinished"], spec["activeDeadlineSeconds"], spec["backoffLimit"]) == (60, 900, 6)
     notes = "\n".join(made.notes)
-    assert "spec.podFailurePolicy: is left out; an eviction or a lost node never counts" in notes
-    assert "spec.completions: was 5; all 3 workers must succeed" in notes
-    assert "spec.template.spec.subdomain: is left out" in notes
+    assert "spec.podFailurePolicy is left out; an eviction or a lost node never counts" in notes
+    assert "spec.completions was 5; all 3 workers must succeed" in notes
+    assert "spec.template.spec.subdomain is left out" in notes
     assert "spec.completionMode: every PaddleJob gives its pods an index" in notes
 
 
@@ -82,7 +83,7 @@ def test_a_job_on_the_nodes_network_stays_there():
 def test_a_job_that_does_not_train_is_not_converted():
     given = example("paddle-data-job.yaml")
     assert not is_training_job(given)
-    with pytest.raises(BadInput, match="batch/v1 Job: cannot be converted; `pdj convert` accepts a batch/v1 Job whose"):
+    with pytest.raises(BadInput, match="batch/v1 Job cannot be converted; `pdj convert` accepts a batch/v1 Job whose"):
         convert(given)
 
 
@@ -122,14 +123,14 @@ def test_a_job_with_every_field_becomes_a_valid_paddle_job_and_each_loss_is_note
         assert trainer["ports"] == [{"name": "health", "containerPort": 8080}, {"containerPort": 9090}]
     notes = "\n".join(made.notes)
     for loss in (
-        "spec.backoffLimitPerIndex: is left out", "spec.maxFailedIndexes: is left out", "spec.successPolicy: is left",
-        "spec.podFailurePolicy: is left out", "spec.podReplacementPolicy: is left out", "spec.managedBy: is left out",
-        "spec.selector: is left out", "spec.completionMode: every", "spec.template.spec.restartPolicy: was OnFailure",
-        "spec.template.spec.subdomain: is left out", "spec.template.spec.hostNetwork: is now spec.intranet: Host",
+        "spec.backoffLimitPerIndex is left out", "spec.maxFailedIndexes is left out", "spec.successPolicy is left",
+        "spec.podFailurePolicy is left out", "spec.podReplacementPolicy is left out", "spec.managedBy is left out",
+        "spec.selector is left out", "spec.completionMode: every", "spec.template.spec.restartPolicy was OnFailure",
+        "spec.template.spec.subdomain is left out", "spec.template.spec.hostNetwork is now spec.intranet: Host",
         "container trainer: env CONF_PADDLE_GRADIENT_NUM is left out", "container trainer: its hostPorts are left out",
         "container trainer: env CONF_PADDLE_PORT is kept because its command or another variable refers to it",
         "container trainer: determines the pod's result, so it is now first; logs may keep running",
-        "requests and limits count twice, and initContainers run in both", "metadata.ownerReferences: is left out",
+        "requests and limits count twice, and initContainers run in both", "metadata.ownerReferences is left out",
         "`cleanPodPolicy: Never` keeps them",
     ):  # fmt: skip
         assert loss in notes, loss
@@ -142,7 +143,7 @@ def test_a_job_that_was_paused_by_its_parallelism_is_suspended():
     made = convert(given)
     assert made.job["spec"]["suspend"] is True
     assert made.job["spec"]["worker"]["replicas"] == 3, "as CONF_PADDLE_GRADIENT_NUM says"
-    assert any(note.startswith("spec.parallelism: was 0") for note in made.notes)
+    assert any(note.startswith("spec.parallelism was 0") for note in made.notes)
 
 
 def test_a_name_that_kubernetes_would_make_becomes_a_name():
@@ -151,7 +152,7 @@ def test_a_name_that_kubernetes_would_make_becomes_a_name():
     made = convert(given)
     assert made.job["metadata"] == {"name": "train"}
     assert faults(made.job) == []
-    assert any(note.startswith("metadata.generateName: is now metadata.name: train") for note in made.notes)
+    assert any(note.startswith("metadata.generateName is now metadata.name: train") for note in made.notes)
 
 
 def test_a_sidecar_of_the_name_that_decides_is_pointed_at():
@@ -165,8 +166,8 @@ def test_a_sidecar_of_the_name_that_decides_is_pointed_at():
     [
         ({"template": None}, None),
         ({"template": "x"}, "spec.template: 'x' is not a mapping"),
-        ({"template": {"spec": {"containers": "x"}}}, "spec.template.spec.containers: is not a list"),
-        ({"template": {"spec": {"containers": [{}]}}}, "spec.template.spec.containers: is not a list"),
+        ({"template": {"spec": {"containers": "x"}}}, "spec.template.spec.containers is not a list"),
+        ({"template": {"spec": {"containers": [{}]}}}, "spec.template.spec.containers is not a list"),
         ({"template": {"spec": {"containers": [{"name": "a", "env": [1]}]}}}, "env of a is not a list"),
         ({"parallelism": "three"}, "spec.parallelism: 'three' is not a whole number"),
         ({"parallelism": True}, "spec.parallelism: 'True' is not a whole number"),
@@ -177,12 +178,81 @@ def test_a_job_of_another_shape_is_rejected_with_its_path(change: dict[str, Any]
     given["spec"] |= change
     with pytest.raises(BadInput, match=message or "cannot be converted"):
         convert(given)
-    with pytest.raises(BadInput, match=message or "spec.template: is missing; add it"):
+    with pytest.raises(BadInput, match=message or "spec.template is missing; add it"):
         as_workers(given)
 
 
 def test_on_one_machine_a_job_that_would_start_no_pod_is_rejected():
     given = example("paddle-cluster-job.yaml")
     given["spec"]["parallelism"] = 0
-    with pytest.raises(BadInput, match=r"spec\.parallelism: is 0, so no pod would start"):
+    with pytest.raises(BadInput, match=r"spec\.parallelism is 0, so no pod would start"):
         as_workers(given)
+
+
+def test_the_notes_of_a_conversion_name_what_was_left_out_and_nothing_else():
+    plain = {"completions": 2, "completionMode": "NonIndexed", "selector": {}, "manualSelector": False}
+    left_out = [note for note in convert(batch(**plain, backoffLimit=1)).notes if "is left out" in note]
+    assert [note.partition(":")[0] for note in left_out] == ["container t"]
+    made = convert(batch(successPolicy={}, pod={"hostname": "h"}))
+    assert any(note.startswith("spec.successPolicy is left out; the job is complete") for note in made.notes)
+    assert any("hostname is left out" in note for note in made.notes)
+    assert "hostname" not in made.job["spec"]["worker"]["template"]["spec"]
+
+
+def batch(
+    env: list[dict[str, Any]] | None = None,
+    template: dict[str, Any] | None = None,
+    pod: dict[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    marks = [{"name": "CONF_PADDLE_PORT", "value": "7164"}]
+    containers = [{"name": "t", "image": "i", "env": [*marks, *(env or [])]}]
+    made = {"spec": {"restartPolicy": "Never", "containers": containers, **(pod or {})}, **(template or {})}
+    full = {"parallelism": 2, "template": made, **spec}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "old"}, "spec": full}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CONF_PADDLE_NIC", "CONF_PADDLE_PORT", "CONF_PADDLE_PORTS_NUM", "CONF_PADDLE_PORTS_NUM_SPARSE",
+        "CONF_PADDLE_GRADIENT_NUM", "JOB_NAMESPACE", "JOB_SERVICE", "JOB_WAIT_SECONDS",
+    ],
+)  # fmt: skip
+def test_each_variable_for_finding_peers_is_left_out_with_a_note_unless_it_is_used(name: str):
+    made = convert(batch([{"name": name, "value": "1"}, {"name": "OWN", "value": "x"}]))
+    container = made.job["spec"]["worker"]["template"]["spec"]["containers"][0]
+    assert [one["name"] for one in container["env"]] == ["OWN"]
+    assert any(note.startswith(f"container t: env {name} is left out; ") for note in made.notes)
+    for text in (f"${name}", f"${{{name}}}", f"$({name})"):
+        used = convert(batch([{"name": name, "value": "1"}, {"name": "OWN", "value": text}]))
+        kept = used.job["spec"]["worker"]["template"]["spec"]["containers"][0]["env"]
+        assert name in [one["name"] for one in kept]
+        assert f"container t: env {name} is kept because its command or another variable refers to it" in used.notes
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid"],
+)
+def test_labels_of_the_job_controller_are_removed_and_own_ones_stay(label: str):
+    made = convert(batch(template={"metadata": {"name": "x", "labels": {label: "x", "own": "y"}}}))
+    assert made.job["spec"]["ps"]["template"]["metadata"] == {"labels": {"own": "y"}}
+
+
+def test_host_ports_are_left_out_but_for_the_names_that_probes_use():
+    ports = [
+        {"containerPort": 1, "hostPort": 1, "name": "a"},
+        {"containerPort": 2, "hostPort": 2, "hostIP": "x", "name": "b"},
+        {"containerPort": 3},
+    ]
+    for probe in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"):
+        old = batch()
+        old["spec"]["template"]["spec"]["containers"][0] |= {
+            "ports": copy.deepcopy(ports), probe: {"tcpSocket": {"port": "b"}}
+        }  # fmt: skip
+        container = convert(old).job["spec"]["worker"]["template"]["spec"]["containers"][0]
+        assert container["ports"] == [{"containerPort": 2, "name": "b"}, {"containerPort": 3}]
+    old = batch()
+    old["spec"]["template"]["spec"]["containers"][0]["ports"] = copy.deepcopy(ports[:1])
+    assert "ports" not in convert(old).job["spec"]["worker"]["template"]["spec"]["containers"][0]

@@ -36,41 +36,29 @@ def test_a_kubeflow_master_is_a_parameter_server():
     made = convert(kubeflow(paddleReplicaSpecs={"Master": role | {"replicas": 1}, "Worker": role}))
     assert parse(made.job).mode == "PS"
     assert made.job["spec"]["ps"]["replicas"] == 1
-    assert any("Master: is now ps" in note for note in made.notes)
+    assert any("Master is now ps" in note for note in made.notes)
 
 
 def test_kubeflows_policies_become_ours_with_a_note_where_they_differ():
-    made = convert(
-        kubeflow(
-            runPolicy={
-                "cleanPodPolicy": "Running",
-                "ttlSecondsAfterFinished": 30,
-                "suspend": True,
-                "schedulingPolicy": {"queue": "gpu", "minAvailable": 2, "scheduleTimeoutSeconds": 60},
-                "managedBy": "kueue.x-k8s.io/multikueue",
-            },
-            elasticPolicy={"minReplicas": 1, "maxReplicas": 4, "maxRestarts": 7, "metrics": []},
-        )
-    )
+    policy = {"minAvailable": 2, "queue": "q", "priorityClass": "high", "minResources": {"cpu": "4"}}
+    run = {
+        "cleanPodPolicy": "Running", "ttlSecondsAfterFinished": 30, "activeDeadlineSeconds": 900, "suspend": True,
+        "schedulingPolicy": {**policy, "scheduleTimeoutSeconds": 60}, "managedBy": "kueue.x-k8s.io/multikueue",
+    }  # fmt: skip
+    elastic = {"minReplicas": 1, "maxReplicas": 4, "maxRestarts": 7, "metrics": []}
+    made = convert(kubeflow(runPolicy=run, elasticPolicy=elastic))
     spec = made.job["spec"]
     assert faults(made.job) == []
-    assert (spec["cleanPodPolicy"], spec["suspend"], spec["backoffLimit"], spec["elastic"]) == (
-        "OnCompletion",
-        True,
-        7,
-        1,
-    )
-    assert spec["schedulingPolicy"] == {"queue": "gpu", "minAvailable": 2}
+    assert (spec["cleanPodPolicy"], spec["backoffLimit"], spec["elastic"]) == ("OnCompletion", 7, 1)
+    for same in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "suspend"):
+        assert spec[same] == run[same]
+    assert spec["schedulingPolicy"] == policy
     assert (spec["worker"]["requests"], spec["worker"]["limits"]) == (1, 4)
+    assert "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds has no counterpart and is left out" in made.notes
     notes = "\n".join(made.notes)
-    for name in (
-        "cleanPodPolicy: Running",
-        "scheduleTimeoutSeconds",
-        "managedBy",
-        "maxRestarts",
-        "elasticPolicy.metrics",
-    ):
+    for name in ("cleanPodPolicy: Running", "managedBy", "maxRestarts", "elasticPolicy.metrics"):
         assert name in notes
+    assert convert(kubeflow(runPolicy={"backoffLimit": 2})).job["spec"]["backoffLimit"] == 2
 
 
 @pytest.mark.parametrize(
@@ -90,7 +78,7 @@ def test_a_restart_policy_of_a_role_is_noted_as_gone(policy: str | None, message
     given["spec"]["paddleReplicaSpecs"]["Worker"]["restartPolicy"] = policy
     given["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["restartPolicy"] = "Always"
     made = convert(given)
-    assert made.notes == (f"spec.paddleReplicaSpecs.Worker.restartPolicy: {message}",)
+    assert made.notes == (f"spec.paddleReplicaSpecs.Worker.restartPolicy {message}",)
     assert "restartPolicy" not in made.job["spec"]["worker"]["template"]["spec"]
 
 
@@ -102,27 +90,20 @@ def test_a_kubeflow_job_with_only_a_master_has_a_worker():
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours"), [("All", "Always"), ("None", "Never"), ("Running", "OnCompletion"), (None, "Never")]
+    ("theirs", "ours"),
+    [("All", "Always"), ("None", "Never"), ("Running", "OnCompletion"), ("Other", "OnCompletion"), (None, "Never")],
 )
 def test_clean_policies_have_other_names(theirs: str | None, ours: str):
     made = convert(kubeflow(runPolicy={"cleanPodPolicy": theirs}))
     assert made.job["spec"]["cleanPodPolicy"] == ours
+    assert bool(made.notes) == (ours == "OnCompletion")
     assert faults(made.job) == []
 
 
-def test_the_limits_of_a_run_have_the_same_names():
-    limits = {"ttlSecondsAfterFinished": 60, "activeDeadlineSeconds": 900, "backoffLimit": 2, "suspend": True}
-    made = convert(kubeflow(runPolicy=limits))
-    assert faults(made.job) == []
-    assert {key: made.job["spec"][key] for key in limits} == limits
-
-
-def test_gang_scheduling_is_taken_over():
-    policy = {"minAvailable": 2, "queue": "q", "priorityClass": "high", "minResources": {"cpu": "4"}}
-    made = convert(kubeflow(runPolicy={"schedulingPolicy": {**policy, "scheduleTimeoutSeconds": 60}}))
-    assert made.job["spec"]["schedulingPolicy"] == policy
-    assert faults(made.job) == []
-    assert made.notes == ("spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds: has no counterpart and is left out",)
+def test_what_kubeflows_elastic_policy_has_in_common_with_ours_is_not_called_left_out():
+    policy = {"minReplicas": 1, "maxReplicas": 4, "maxRestarts": 7, "rdzvBackend": "etcd"}
+    notes = [note for note in convert(kubeflow(elasticPolicy=policy)).notes if "is left out" in note]
+    assert [note.split()[0].rstrip(":") for note in notes] == ["spec.elasticPolicy.rdzvBackend"]
 
 
 def test_roles_may_be_spelt_in_any_case_as_kubeflow_takes_them():
@@ -137,10 +118,10 @@ def test_a_number_of_replicas_that_is_absent_is_one_and_a_master_without_any_is_
     made = convert(kubeflow(paddleReplicaSpecs={"Master": {**role, "replicas": 0}, "Worker": role}))
     assert made.job["spec"]["worker"]["replicas"] == 1
     assert "ps" not in made.job["spec"]
-    assert made.notes == ("spec.paddleReplicaSpecs.Master: has no replicas and is left out",)
+    assert made.notes == ("spec.paddleReplicaSpecs.Master has no replicas and is left out",)
 
 
-@pytest.mark.parametrize(("replicas", "now"), [(1, 2), (3, 3), (9, 4)])
+@pytest.mark.parametrize(("replicas", "now"), [(1, 2), (2, 2), (3, 3), (4, 4), (9, 4)])
 def test_replicas_outside_of_the_elastic_policy_are_brought_into_it(replicas: int, now: int):
     given = kubeflow(elasticPolicy={"minReplicas": 2, "maxReplicas": 4})
     given["spec"]["paddleReplicaSpecs"]["Worker"]["replicas"] = replicas
@@ -148,7 +129,8 @@ def test_replicas_outside_of_the_elastic_policy_are_brought_into_it(replicas: in
     worker = made.job["spec"]["worker"]
     assert (worker["replicas"], worker["requests"], worker["limits"]) == (now, 2, 4)
     assert faults(made.job) == []
-    assert any("outside elasticPolicy" in note for note in made.notes) == (replicas != now)
+    changed = f"spec.paddleReplicaSpecs.Worker.replicas was {replicas}, outside elasticPolicy; now {now}"
+    assert (changed in made.notes) == (replicas != now)
 
 
 @pytest.mark.parametrize(
@@ -181,26 +163,40 @@ def test_with_servers_a_launcher_inside_a_shell_command_is_pointed_at():
     assert any("paddle.distributed.launch must not start the program" in note for note in made.notes)
 
 
-def test_variables_that_only_kubeflow_sets_are_pointed_at():
-    given = kubeflow()
-    container = given["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    container["command"] = ["sh", "-c", "echo $PADDLE_MASTER"]
-    (note,) = convert(given).notes
-    assert note.startswith(
-        "spec.paddleReplicaSpecs.Worker.template: uses PADDLE_MASTER, which paddlejob does not set; use"
-    )
+@pytest.mark.parametrize(
+    "name", ["PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID", "PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"]
+)
+def test_variables_that_only_kubeflow_sets_are_pointed_at(name: str):
+    for part in ({"args": [f"$({name})"]}, {"command": ["sh", "-c", f"echo ${name}"]}):
+        given = kubeflow()
+        given["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0] |= part
+        (note,) = convert(given).notes
+        where = "spec.paddleReplicaSpecs.Worker.template"
+        assert note.startswith(f"{where}: uses {name}, which paddlejob does not set; use")
+
+
+def test_arguments_that_are_no_list_are_left_as_they_are():
+    role = kubeflow()["spec"]["paddleReplicaSpecs"]["Worker"]
+    for field in ("command", "args"):
+        role["template"]["spec"]["containers"][0][field] = "python -m paddle.distributed.launch t.py"
+        made = convert(kubeflow(paddleReplicaSpecs={"Master": role, "Worker": role}))
+        assert made.job["spec"]["ps"]["template"]["spec"]["containers"] == role["template"]["spec"]["containers"]
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (None, "spec.paddleReplicaSpecs: is missing; add it"),
+        (None, "spec.paddleReplicaSpecs is missing; add it"),
         ({"paddleReplicaSpecs": []}, r"spec.paddleReplicaSpecs: '\[\]' is not a mapping"),
         (
             {"paddleReplicaSpecs": {"Chief": {}}},
-            "spec.paddleReplicaSpecs.Chief: is not a role of a PaddleJob; use Master",
+            "spec.paddleReplicaSpecs.Chief is not a role of a PaddleJob; use Master",
         ),
-        ({"paddleReplicaSpecs": {"Worker": {}}}, "spec.paddleReplicaSpecs.Worker.template: is missing; add it"),
+        ({"paddleReplicaSpecs": {"Worker": {}}}, "spec.paddleReplicaSpecs.Worker.template is missing; add it"),
+        (
+            {"paddleReplicaSpecs": {**kubeflow()["spec"]["paddleReplicaSpecs"], "Master": 3}},
+            "Master: '3' is not a mapping",
+        ),
         ({"paddleReplicaSpecs": {"Worker": "x"}}, "spec.paddleReplicaSpecs.Worker: 'x' is not a mapping"),
     ],
 )

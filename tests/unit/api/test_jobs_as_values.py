@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from paddlejob.api.convert import convert
 from paddlejob.api.program import Overrides, job_of_program, python_file
-from paddlejob.api.types import Progress, Role
+from paddlejob.api.types import CleanPodPolicy, Phase, Progress, Role, deletes_pods
 from tests.support.builders import job
 
 
@@ -40,20 +39,6 @@ def test_a_job_has_defaults_for_what_it_does_not_say():
     assert (spec.clean, spec.is_ours) == ("Never", False)
 
 
-@pytest.mark.parametrize(
-    ("options", "mode"),
-    [
-        ({"workers": 1}, "Single"),
-        ({"workers": 2}, "Collective"),
-        ({"workers": 1, "worker_": {"limits": 2}}, "Collective"),
-        ({"workers": 1, "ps": 1}, "PS"),
-        ({"workers": 1, "ps": 1, "heter": 1}, "Heter"),
-    ],
-)
-def test_the_mode_of_a_job_follows_from_its_roles(options: dict[str, Any], mode: str):
-    assert job(**options).mode == mode
-
-
 def test_replicas_are_numbered_servers_first():
     spec = job(ps=1, workers=2, heter=1).spec
     assert spec.slots == [(Role.PS, 0), (Role.WORKER, 0), (Role.WORKER, 1), (Role.HETER, 0)]
@@ -79,14 +64,14 @@ def test_the_file_of_a_program_says_how_many_replicas_it_has():
     assert (made["spec"]["worker"]["replicas"], "ps" in made["spec"]) == (1, False)
 
 
-def test_the_notes_of_a_conversion_name_what_was_left_out_and_nothing_else():
-    container = {"name": "t", "image": "i", "env": [{"name": "CONF_PADDLE_PORT", "value": "7164"}]}
-    spec = {
-        "parallelism": 2, "completions": 2, "completionMode": "NonIndexed", "selector": {}, "manualSelector": False,
-        "backoffLimit": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
-    }  # fmt: skip
-    old = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "old"}, "spec": spec}
-    left_out = [note for note in convert(old).notes if "is left out" in note]
-    assert [note.partition(":")[0] for note in left_out] == ["container t"]
-    spec["successPolicy"] = {}
-    assert any(note.startswith("spec.successPolicy: is left out; the job is complete") for note in convert(old).notes)
+@pytest.mark.parametrize(
+    ("policy", "phases"),
+    [
+        (CleanPodPolicy.ALWAYS, {Phase.COMPLETED, Phase.FAILED}),
+        (CleanPodPolicy.ON_COMPLETION, {Phase.COMPLETED}),
+        (CleanPodPolicy.ON_FAILURE, {Phase.FAILED}),
+        (CleanPodPolicy.NEVER, set()),
+    ],
+)
+def test_when_pods_are_deleted_follows_from_the_policy(policy: CleanPodPolicy, phases: set[Phase]):
+    assert {phase for phase in Phase if deletes_pods(policy, phase)} == phases

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from paddlejob.api.validate import change_faults
-from tests.support.builders import document
+from tests.support.builders import document, template
 
 
 def changed(options: dict, path: str, value: object) -> tuple[dict, dict]:
@@ -44,19 +44,19 @@ def test_a_change_that_is_allowed(options: dict, path: str, value: object):
 @pytest.mark.parametrize(
     ("options", "path", "value", "where"),
     [
-        ({}, "intranet", "Service", "spec.intranet: cannot be changed"),
-        ({}, "withGloo", 2, "spec.withGloo: cannot be changed"),
-        ({}, "elastic", 1, "spec.elastic: cannot be changed"),
-        ({}, "schedulingPolicy", {"queue": "a"}, "spec.schedulingPolicy: cannot be changed"),
-        ({"schedulingPolicy": {"queue": "a"}}, "schedulingPolicy", None, "spec.schedulingPolicy: cannot be changed"),
+        ({}, "intranet", "Service", "spec.intranet cannot be changed"),
+        ({}, "withGloo", 2, "spec.withGloo cannot be changed"),
+        ({}, "elastic", 1, "spec.elastic cannot be changed"),
+        ({}, "schedulingPolicy", {"queue": "a"}, "spec.schedulingPolicy cannot be changed"),
+        ({"schedulingPolicy": {"queue": "a"}}, "schedulingPolicy", None, "spec.schedulingPolicy cannot be changed"),
         ({"ps": 1}, "ps.replicas", 2, "spec.ps: only its template can be changed"),
         ({"ps": 1}, "ps.requests", 1, "spec.ps: only its template can be changed"),
         ({"ps": 1}, "ps.limits", 2, "spec.ps: only its template can be changed"),
         ({"ps": 1, "heter": 1}, "heter.replicas", 2, "spec.heter: only its template can be changed"),
         ({"suspend": True}, "worker.requests", 1, "spec.worker: only its template can be changed"),
         ({"elastic": 1}, "worker.limits", 4, "spec.worker: only its template can be changed"),
-        ({}, "worker.template", {"spec": {"containers": []}}, "spec.worker.template: can be changed only while"),
-        ({"ps": 1}, "ps.template", {"spec": {"containers": []}}, "spec.ps.template: can be changed only while"),
+        ({}, "worker.template", {"spec": {"containers": []}}, "spec.worker.template can be changed only while"),
+        ({"ps": 1}, "ps.template", {"spec": {"containers": []}}, "spec.ps.template can be changed only while"),
         ({}, "worker.replicas", 3, "spec.worker: replicas can be changed while the job runs only if"),
     ],
 )
@@ -82,3 +82,12 @@ def test_a_default_that_is_written_out_is_no_change():
     new["spec"] |= {"intranet": "PodIP", "withGloo": 1, "elastic": 0, "suspend": False}
     new["spec"]["worker"]["replicas"] = 1
     assert change_faults(new, old) == [] == change_faults(old, new)
+
+
+def test_a_template_may_change_in_the_update_that_suspends_the_job_and_not_while_it_runs():
+    other = {"template": template(command=["true"])}
+    assert change_faults(document(suspend=True, workers=3, worker_=other), document()) == []
+    found = change_faults(document(workers=3, worker_=other), document())
+    assert [fault.split()[0].rstrip(":") for fault in found] == ["spec.worker.template", "spec.worker"]
+    assert all("suspend" in fault for fault in found)
+    assert change_faults(document(suspend=True, intranet="Host"), document()) != [], "which never changes"

@@ -5,33 +5,14 @@ from __future__ import annotations
 import pytest
 
 from paddlejob.api.change import with_fields
-from paddlejob.api.template import has_accelerator, training_container
+from paddlejob.api.template import training_container
 from paddlejob.errors import InvalidJob
-from tests.support.builders import document, job, template
+from tests.support.builders import document
 
 
 def test_the_container_named_paddle_trains_else_the_first():
     assert training_container([{"name": "log"}, {"name": "paddle"}]) == {"name": "paddle"}
     assert training_container([{"name": "log"}, {"name": "proxy"}]) == {"name": "log"}
-
-
-@pytest.mark.parametrize(
-    ("resources", "expected"),
-    [
-        ({}, False),
-        ({"limits": {"cpu": 2}}, False),
-        ({"limits": {"nvidia.com/gpu": 1}}, True),
-        ({"requests": {"nvidia.com/gpu": "0"}}, False),
-    ],
-)
-def test_an_extended_resource_is_an_accelerator(resources: dict, expected: bool):
-    assert has_accelerator(template(resources=resources)) is expected
-
-
-def test_the_position_of_a_replica_is_its_index_among_all():
-    spec = job(ps=2, workers=3, heter=1).spec
-    assert [spec.position(slot) for slot in spec.slots] == [0, 1, 2, 3, 4, 5]
-    assert [slot[0].value for slot in spec.slots] == ["ps", "ps", "worker", "worker", "worker", "heter"]
 
 
 def test_a_change_is_merged_into_the_spec():

@@ -9,6 +9,7 @@ import pytest
 from paddlejob.api.checks.pods import check_pods
 from paddlejob.api.fault import Severity
 from paddlejob.api.program import Overrides, job_of_program, shell_command
+from tests.support.builders import document
 
 CLAIM = {"name": "out", "persistentVolumeClaim": {"claimName": "c"}}
 
@@ -57,3 +58,29 @@ def test_a_variable_may_name_the_directory_too():
 @pytest.mark.parametrize("command", [("python", "t.py", "--output_dir", "out"), ("python", "t.py", "--output_dir")])
 def test_a_relative_directory_says_nothing(command: tuple[str, ...]):
     assert warnings(*command) == []
+
+
+@pytest.mark.parametrize("kind", ["emptyDir", "configMap", "secret", "downwardAPI", "projected", "ephemeral"])
+def test_a_volume_that_each_pod_has_for_itself_keeps_no_checkpoint(kind: str):
+    mounts, volumes = [{"name": "n", "mountPath": "/m"}], [{"name": "n", kind: {}}]
+    assert len(warnings("python", "t.py", "--save_dir", "/m", mounts=mounts, volumes=volumes)) == 1
+
+
+def where(made: dict[str, Any]) -> list[str]:
+    return [fault.where for fault in check_pods(made)]
+
+
+def test_only_workers_are_asked_where_they_save_and_every_role_how_it_starts():
+    made = document(ps=2, workers=2, heter=1)
+    server, heter = (made["spec"][role]["template"]["spec"]["containers"][0] for role in ("ps", "heter"))
+    server["args"] = ["--save_dir", "/m"]
+    assert where(made) == []
+    server["args"], heter["args"] = ["mpirun"], ["x", "mpirun"]
+    assert where(made) == [f"spec.{path}" for path in (
+        "ps.template.spec.containers[0].args[0]", "heter.template.spec.containers[0].args[1]"
+    )]  # fmt: skip
+    sidecar = document(workers=2)
+    containers = sidecar["spec"]["worker"]["template"]["spec"]["containers"]
+    containers[0] |= {"name": "side", "args": ["mpirun"]}
+    containers.append({"name": "paddle", "image": "i", "args": ["mpiexec"]})
+    assert where(sidecar) == ["spec.worker.template.spec.containers[1].args[0]"]

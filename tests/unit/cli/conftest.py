@@ -1,4 +1,4 @@
 from tests.support.cluster_verbs import api, called
-from tests.support.scripted_server import client, server
+from tests.support.serving import client, serve, server
 
-__all__ = ["api", "called", "client", "server"]
+__all__ = ["api", "called", "client", "serve", "server"]

@@ -42,7 +42,7 @@ def test_200_bad_files_get_one_message_each(
 def assert_one_message(output: str, name: str) -> None:
     """Warnings may come first; every line of the message starts with the file, and none is repeated."""
     lines = [line for line in output.splitlines() if not line.startswith("warning: ")]
-    assert lines[0].startswith(f"pdj: {name}:"), output
+    assert lines[0].startswith(f"pdj: {name}"), output
     assert all(line.startswith(f"{name}:") for line in lines[1:]), output
     assert len(set(lines)) == len(lines), output
     assert "Traceback" not in output

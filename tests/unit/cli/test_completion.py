@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from paddlejob.local.options import RunOptions
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
 from tests.support.builders import document
 from tests.support.called_pdj import pdj
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store(tmp_path / "state")
+def store(tmp_path: Path) -> JobStore:
+    store = JobStore(tmp_path / "state")
     for name, namespace in (("mnist", "default"), ("model", "default"), ("other", "team")):
         job = document(name)
         job["metadata"] = {"name": name, "namespace": namespace}
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def complete(store: Store, *typed: str) -> list[str]:
+def complete(store: JobStore, *typed: str) -> list[str]:
     asked = {
         "_PDJ_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(("pdj", *typed)),
@@ -36,15 +36,15 @@ def complete(store: Store, *typed: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_names_of_jobs_are_completed(store: Store):
+def test_names_of_jobs_are_completed(store: JobStore):
     assert complete(store, "get", "m") == ["mnist", "model"]
     assert complete(store, "logs", "mn") == ["mnist"]
     assert complete(store, "why", "-n", "team", "") == ["other"]
 
 
-def test_a_cluster_that_cannot_be_reached_completes_nothing_and_says_nothing(store: Store):
+def test_a_cluster_that_cannot_be_reached_completes_nothing_and_says_nothing(store: JobStore):
     assert complete(store, "get", "--cluster", "m") == []
 
 
-def test_verbs_are_completed_too(store: Store):
+def test_verbs_are_completed_too(store: JobStore):
     assert complete(store, "unin") == ["uninstall"]

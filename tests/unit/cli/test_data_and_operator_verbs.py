@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,12 +59,13 @@ def test_staged_files_are_counted_and_a_second_copy_changes_none(lines: Path):
 
 
 def test_on_a_terminal_each_step_has_a_bar_with_its_bytes(lines: Path, monkeypatch: pytest.MonkeyPatch):
-    terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
+    screen = io.StringIO()
+    terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True, unfiltered=screen))
     monkeypatch.setattr("paddlejob.cli.verbs.data.sys", terminal)
     done = pdj("data", "split", "in.txt", "out", "--parts", "2", folder=lines, COLUMNS="120")
-    shown = done.stderr.splitlines()
+    shown = screen.getvalue().splitlines()
     assert len(shown) == len({line.split()[0] for line in shown}) >= 1, "one bar for each step"
-    assert all("10/10 bytes" in line and "━━━" in line and "0:00:00" in line for line in shown), done.stderr
+    assert all("10/10 bytes" in line and "━━━" in line and "0:00:00" in line for line in shown), shown
     assert done.stdout.startswith("out/0/data")
 
 
@@ -81,7 +83,7 @@ def controller(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr("paddlejob.kube.access.find_access", find)
     monkeypatch.setattr("paddlejob.operator.main.run", run)
-    monkeypatch.setattr("paddlejob.operator.logs.set_up_logs", got.append)
+    monkeypatch.setattr("paddlejob.operator.log_format.set_up_logs", got.append)
     return got
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from paddlejob import contract
+from paddlejob.api.crd import crd
 from paddlejob.cli.doctor import machine
 from paddlejob.cli.doctor.check import Check, Verdict
 from paddlejob.cli.doctor.cluster import (
@@ -21,10 +23,10 @@ from paddlejob.cli.doctor.cluster import (
     check_webhooks,
 )
 from paddlejob.kube.client import Client
+from paddlejob.operator.manifests import NAME, NAMESPACE
 from tests.support.called_pdj import pdj
-from tests.support.cluster_verbs import established
-from tests.support.scripted_api import Object, failure
-from tests.support.scripted_cluster import ScriptedCluster, operator
+from tests.support.cluster_verbs import Pdj, established
+from tests.support.scripted_cluster import Object, ScriptedCluster, failure, operator
 
 CRD = f"customresourcedefinitions/{contract.PLURAL}.{contract.GROUP}"
 TARGET: Any = SimpleNamespace(context_flag=" --context west")
@@ -118,6 +120,7 @@ async def test_an_operator_without_a_ready_replica_says_how_to_find_the_cause(ap
 async def test_volcano_and_kueue_are_needed_only_by_some_jobs(api: ScriptedCluster, client: Client):
     for check in (await check_volcano(client), await check_kueue(client)):
         assert (check.verdict, check.found) == (Verdict.NOTE, "not installed")
+    api.kueue = set(contract.KUEUE_VERSIONS)
     api.kinds += [
         {"name": "podgroups", "kind": "PodGroup", "namespaced": True},
         {"name": "workloads", "kind": "Workload", "namespaced": True},
@@ -158,3 +161,70 @@ def test_the_doctor_makes_every_check_of_this_machine(monkeypatch: pytest.Monkey
         *("system", "python", "paddle", "parameter server", "GPUs", "memory", "shared memory", "disk", "ports"),
         "mounts",
     ]
+
+
+async def checks(called: Pdj, *options: str) -> dict[str, tuple[str, str, str]]:
+    done = await called("doctor", "--cluster", "-o", "json", *options)
+    found = [(one["what"], one["verdict"], one["found"], one["advice"]) for one in json.loads(done.stdout)]
+    assert done.returncode == int(any(verdict == "change" for _, verdict, _, _ in found))
+    return {what: (verdict, text, advice) for what, verdict, text, advice in found}
+
+
+async def test_the_doctor_examines_a_cluster(api: ScriptedCluster, called: Pdj, monkeypatch: pytest.MonkeyPatch):
+    established(api)
+    versions = {"major": "1", "minor": "29+", "gitVersion": "v1.29.3"}
+    reviews: list[Object] = []
+    denied: set[str] = set()
+
+    def review(body: Object) -> tuple[int, Object]:
+        reviews.append(body["spec"]["resourceAttributes"])
+        return 201, {**body, "status": {"allowed": reviews[-1]["verb"] not in denied}}
+
+    api.answers["POST", "selfsubjectaccessreviews"] = review
+    read = Client.read
+
+    async def version(self: Client, path: str) -> Object:
+        return versions if path == "/version" else await read(self, path)
+
+    monkeypatch.setattr(Client, "read", version)
+    api.deployments = [operator()]
+    api.kinds += [{"name": "podgroups", "kind": "PodGroup", "namespaced": True}]
+    good = await checks(called)
+    assert {what: verdict for what, (verdict, _, _) in good.items()} == {
+        "cluster": "good", "PaddleJob": "good", "operator": "good", "permissions": "good", "Volcano": "good",
+        "Kueue": "note", "webhooks": "good",
+    }  # fmt: skip
+    assert "1 of 2 replicas ready" in good["operator"][1] and "watches all namespaces" in good["operator"][1]
+    assert {(one["resource"], one.get("subresource"), one["verb"]) for one in reviews} == {
+        ("paddlejobs", None, "create"), ("paddlejobs", None, "list"), ("paddlejobs", None, "patch"),
+        ("paddlejobs", None, "delete"), ("pods", None, "list"), ("pods", "log", "get"), ("events", None, "list"),
+    }  # fmt: skip
+    denied.update({"patch", "get"})
+    versions["minor"] = "28"
+    api.kinds = []
+    api.deployments = [operator("team", available=0)]
+    bad = await checks(called, "-n", "own")
+    assert bad["cluster"][0] == "change" and "1.29 and newer" in bad["cluster"][2]
+    assert bad["permissions"][1] == "in namespace own you may not change jobs, read logs"
+    assert bad["operator"] == (
+        "change", "none watches namespace own",
+        "choose a watched namespace with -n, or install another operator with `pdj install -n own --watch own`",
+    )  # fmt: skip
+    assert bad["Volcano"][0] == "note"
+    api.deployments = []
+    assert (await checks(called))["operator"][1] == "not installed"
+    api.answers["GET", "deployments"] = failure(403, "Forbidden")
+    api.answers["GET", f"{NAMESPACE}/deployments/{NAME}"] = failure(403, "Forbidden")
+    assert (await checks(called))["operator"][0] == "note"
+    name = f"customresourcedefinitions/{contract.PLURAL}.{contract.GROUP}"
+    api.answers["GET", name] = failure(404, "NotFound")
+    assert (await checks(called))["PaddleJob"][1] == "the CRD is not installed"
+    api.answers["GET", name] = failure(403, "Forbidden")
+    assert (await checks(called))["PaddleJob"][1] == "the API server does not serve this kind"
+    older = copy.deepcopy(crd())
+    older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].pop("elastic")
+    api.answers["GET", name] = 200, older
+    assert (await checks(called))["PaddleJob"][0] == "note"
+    page = (await called("doctor", "--cluster")).stdout
+    assert page.splitlines()[0].split() == ["CHECK", "VERDICT", "FOUND"]
+    assert "\n\nChanges needed:\n" in page and "\n\nNotes:\n" in page and "No changes needed." not in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,28 @@ import pytest
 from paddlejob.cli import main as main_module
 from paddlejob.cli.doctor import machine
 from paddlejob.cli.doctor.check import Check, Verdict
-from paddlejob.cli.main import VERBS
 from paddlejob.errors import BadInput, JobFailed
 from paddlejob.local.machine.gpus import Gpu
 from paddlejob.local.machine.resources import Machine
 from tests.support.called_pdj import Called, pdj
+from tests.support.pdj import START
 
 FULL = (
-    "free some space (`pdj clean` removes the logs of former runs, `pdj delete JOB` those of a job), "
+    "free some space (`pdj clean` removes the logs of previous runs, `pdj delete JOB` those of a job), "
     "or set PADDLEJOB_STATE to another disk"
 )
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("run", "--", "true")])
+def test_a_user_without_a_name_and_without_a_home_directory_is_told_what_to_set(arguments: tuple[str, ...]):
+    """As in a container that runs with any user ID."""
+    as_nobody = ["unshare", "--user", "--map-user=54321", "env", "-u", "HOME", "-u", "PADDLEJOB_STATE"]
+    if not shutil.which("unshare") or subprocess.run([*as_nobody, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs a user namespace")
+    done = subprocess.run([*as_nobody, *START, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    fact = "pdj: no home directory is known: HOME is not set, and there is no user with ID 54321; set HOME"
+    assert done.stderr.startswith(fact)
 
 
 def failing(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Called:
@@ -70,19 +83,6 @@ def test_every_error_is_one_message_and_an_exit_status(
             pdj(PADDLEJOB_DEBUG="1")
 
 
-def test_each_verb_is_in_the_help_and_has_its_own():
-    text = pdj("--help").stdout
-    assert [line.split()[0] for line in text.partition("Commands:")[2].splitlines() if line.startswith("  ")] == [
-        *VERBS
-    ]
-    for verb in ("run", "get", "delete"):
-        own = pdj(verb, "--help").stdout
-        assert own.startswith(f"Usage: pdj {verb} ") and "Options:" in own and "{" not in own.splitlines()[0]
-    assert "Arguments:\n  JOB" in pdj("get", "--help").stdout
-    assert pdj("--version").stdout.startswith("pdj ")
-    assert "did you mean `pdj list`?" in pdj("lst").stderr
-
-
 def test_a_page_of_the_doctor_ends_with_what_to_change(monkeypatch: pytest.MonkeyPatch):
     checks = [
         Check("a", Verdict.GOOD, "fine"),
@@ -107,9 +107,9 @@ def test_the_doctor_judges_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert machine.check_parameter_server({}).found == "unknown without paddle"
     assert machine.check_python("/p", {"error": "no"}).found == "/p cannot be run: no"
     assert machine.check_python("/p", {"python": "3.11"}).found == "3.11 (/p)"
-    monkeypatch.setattr(machine, "_available_memory", lambda: 2 * machine.GIB - 1)
+    monkeypatch.setattr(machine, "available_memory", lambda: 2 * machine.GIB - 1)
     assert machine.check_memory().verdict is Verdict.CHANGE
-    monkeypatch.setattr(machine, "_available_memory", lambda: 2 * machine.GIB)
+    monkeypatch.setattr(machine, "available_memory", lambda: 2 * machine.GIB)
     assert machine.check_memory().verdict is Verdict.GOOD
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setenv("PADDLEJOB_STATE", str(tmp_path / "a" / "b"))
@@ -140,10 +140,18 @@ def test_the_doctor_judges_gpus(
 ):
     made = Machine("m", 1.0, 1, tuple(Gpu(f"u{index}", str(index)) for index in range(gpus)), note)
     monkeypatch.setattr("paddlejob.local.machine.resources.this_machine", lambda: made)
-    check = machine.check_gpus(facts)
+    (check,) = machine.check_gpus(facts)
     assert (str(check.verdict), check.found) == (verdict, found)
     if note:
         assert check.advice == note.partition("; ")[2]
+
+
+def test_the_doctor_judges_devices_of_other_vendors(monkeypatch: pytest.MonkeyPatch):
+    made = Machine("m", 1.0, 1, (Gpu("/dev/xpu0", "0", "xpu"), Gpu("/dev/dri/renderD128", "0", "dcu")))
+    monkeypatch.setattr("paddlejob.local.machine.resources.this_machine", lambda: made)
+    none, xpu, dcu = machine.check_gpus({"paddle": "3", "cuda": False, "kinds": ["xpu"]})
+    assert (none.found, xpu.what, xpu.found, str(xpu.verdict)) == ("none", "Kunlunxin devices", "1", "good")
+    assert (dcu.found, dcu.advice) == ("1, which paddle is not built for", "install PaddlePaddle for dcu")
 
 
 def test_progress_of_data_is_a_line_once_in_a_while(monkeypatch: pytest.MonkeyPatch):

@@ -13,11 +13,12 @@ import pytest
 
 from paddlejob.cli.install.install import Installation
 from paddlejob.cli.output.tables import job_table
-from paddlejob.client.targets.local import LocalTarget
-from paddlejob.client.targets.operators import Operator, unwatched_message
-from paddlejob.client.targets.target import JobView, no_such_job
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
 from paddlejob.operator.manifests import IMAGE
+from paddlejob.targets.cluster.operators import Operator, unwatched_message
+from paddlejob.targets.local.local_target import LocalTarget
+from paddlejob.targets.target import no_such_job
+from paddlejob.targets.views import JobView
 from tests.support import called_pdj
 from tests.support.builders import job
 from tests.support.pdj import Pdj
@@ -86,7 +87,7 @@ def test_a_suspended_job_is_resumed_by_the_command_in_its_status(pdj: Pdj) -> No
 
 
 def test_who_looks_in_the_wrong_namespace_learns_how_to_start_a_job_there(tmp_path: Path) -> None:
-    target = LocalTarget(Store(tmp_path))
+    target = LocalTarget(JobStore(tmp_path))
     assert str(no_such_job(target, "team", "mnist", [])).endswith("start one with `pdj run FILE -n team`")
     assert str(no_such_job(target, "default", "mnist", [])).endswith("start one with `pdj run FILE`")
 

@@ -6,7 +6,6 @@ import io
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,11 +13,11 @@ from rich.console import Console
 from paddlejob.cli.run.charts import bar, sparkline
 from paddlejob.cli.run.live import LiveScreen, render
 from paddlejob.cli.run.news import News
+from paddlejob.cli.run.observation import Observation
 from paddlejob.cli.run.plain import PlainScreen
 from paddlejob.cli.run.watch import open_screen
-from paddlejob.client.targets.target import EventView, JobView, PodView
-from paddlejob.client.watch.observation import Observation
-from paddlejob.client.watch.usage import Usage
+from paddlejob.targets.log_views import LastLines
+from paddlejob.targets.views import EventView, JobView, PodView, Usage
 from tests.support.job_views import view
 
 
@@ -29,6 +28,8 @@ def test_charts_fill_their_width():
     assert sparkline([0.0, 7.0], 9) == "▁█"
     assert sparkline([0, 0, 4, 4, 7, 7], 3) == "▁▅█"
     assert sparkline([1.0, 2.0, 3.0], 2) == "▁█"
+    assert sparkline([-1.7e308, 1.7e308, 1.7e308], 2) == "▁█" == sparkline([5e-324, 1e-308], 2)
+    assert sparkline([1.0, 1.0], 2) == "▁▁"
 
 
 def drawn(*views: JobView, seen: Observation | None = None, height: int = 24) -> str:
@@ -49,7 +50,7 @@ def test_the_live_view_shows_replicas_that_do_not_run_first_and_counts_the_rest(
 
 
 def test_the_live_view_shows_the_end_of_a_log_and_one_loss_is_no_course():
-    text = drawn(view(), seen=Observation("worker-1", ("one", "two"), (1.0,)))
+    text = drawn(view(), seen=Observation(LastLines("worker-1", ("one", "two")), (1.0,)))
     assert "log of worker-1:\n  one\n  two" in text
     assert "loss" not in text
     assert "loss ▁█ 1 → 2" in drawn(view(), seen=Observation(losses=(1.0, 2.0)))
@@ -68,14 +69,13 @@ def test_the_use_of_replicas_has_columns_where_it_is_known():
     assert "CPU" not in drawn(view(pods=pods))
 
 
-class Observer:
-    def observe(self, seen: JobView, lines: int) -> Observation:
-        return Observation("worker-0", (f"{lines} lines",))
+def observe(seen: JobView, lines: int) -> Observation:
+    return Observation(LastLines("worker-0", (f"{lines} lines",)))
 
 
 def test_a_live_screen_prints_events_says_messages_and_shows_its_footer():
     console = Console(width=80, height=20, file=io.StringIO(), force_terminal=True)
-    screen = LiveScreen(Observer(), "press q", console)
+    screen = LiveScreen(observe, "press q", console)
     seen = view()
     seen.events.append(EventView("t", "Restarted", "again\nmore"))
     screen.show([seen])
@@ -87,11 +87,10 @@ def test_a_live_screen_prints_events_says_messages_and_shows_its_footer():
 
 
 def test_a_screen_is_live_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
-    observer: Any = Observer()
-    assert isinstance(open_screen(observer), PlainScreen)
+    assert isinstance(open_screen(observe), PlainScreen)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(open_screen(observer), PlainScreen)
+    assert isinstance(open_screen(observe), PlainScreen)
 
 
 def test_news_are_events_that_neither_a_screen_nor_the_status_showed():
@@ -143,37 +142,33 @@ def test_succeeded_replicas_are_green_and_pending_ones_cyan():
     assert "\x1b[1;32mSucceeded" in text and "\x1b[36mPending" in text
 
 
-class Counting(Observer):
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-
-    def observe(self, seen: JobView, lines: int) -> Observation:
-        self.asked.append(lines)
-        return super().observe(seen, lines)
-
-
 def test_jobs_share_the_height_of_the_terminal_and_are_drawn_at_most_twice_a_second(
     monkeypatch: pytest.MonkeyPatch,
 ):
     now = [100.0]
     monkeypatch.setattr("paddlejob.cli.run.live.time", SimpleNamespace(monotonic=lambda: now[0]))
-    observer = Counting()
+    asked: list[int] = []
+
+    def counting(seen: JobView, lines: int) -> Observation:
+        asked.append(lines)
+        return observe(seen, lines)
+
     console = Console(width=80, height=21, file=io.StringIO(), force_terminal=True)
-    screen = LiveScreen(observer, "press q", console)
+    screen = LiveScreen(counting, "press q", console)
     screen.show([view(), view()])
-    assert observer.asked == [10, 10]
+    assert asked == [10, 10]
     now[0] += 0.4
     screen.show([view()])
-    assert observer.asked == [10, 10]
+    assert asked == [10, 10]
     now[0] += 0.1
     screen.show([view()])
-    assert observer.asked == [10, 10, 20]
+    assert asked == [10, 10, 20]
     screen.show([])
     screen.close()
-    plain = LiveScreen(observer, "", console)
+    plain = LiveScreen(counting, "", console)
     plain.show([view()])
     plain.close()
-    assert observer.asked[-1] == 21, "without a footer all of it"
+    assert asked[-1] == 21, "without a footer all of it"
 
 
 def test_a_chart_leaves_space_for_its_numbers_and_is_never_shorter_than_ten_columns():
@@ -188,14 +183,13 @@ def test_a_chart_leaves_space_for_its_numbers_and_is_never_shorter_than_ten_colu
 
 
 def test_a_terminal_has_the_live_screen_with_its_footer(monkeypatch: pytest.MonkeyPatch):
-    observer: Any = Observer()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    screen = open_screen(observer, "press q")
+    screen = open_screen(observe, "press q")
     screen.close()
     assert isinstance(screen, LiveScreen)
     monkeypatch.setenv("TERM", "unknown")
-    assert isinstance(open_screen(observer), PlainScreen)
+    assert isinstance(open_screen(observe), PlainScreen)
 
 
 def test_without_progress_the_first_worker_with_a_log_is_quoted_now_and_then(

@@ -17,13 +17,13 @@ from rich.console import Console
 
 from paddlejob.cli.run.charts import LEVELS, bar, sparkline
 from paddlejob.cli.run.live import render
+from paddlejob.cli.run.observation import Observation
 from paddlejob.client.describe.humanize import size
-from paddlejob.client.targets.target import JobView, PodView
-from paddlejob.client.watch.gpus import GpuMeter
-from paddlejob.client.watch.losses import KEPT, Losses
-from paddlejob.client.watch.observation import Observation
-from paddlejob.client.watch.usage import ProcessMeter, Usage
 from paddlejob.plan import times
+from paddlejob.targets.local.gpu_meter import GpuMeter
+from paddlejob.targets.local.process_meter import ProcessMeter
+from paddlejob.targets.log_views import LastLines
+from paddlejob.targets.views import JobView, PodView, Usage
 from tests.support.builders import job
 from tests.support.fake_gpus import fake_driver, new_uuid
 
@@ -43,7 +43,7 @@ def drawn(shown: JobView, seen: Observation, height: int, width: int = 100) -> l
 @pytest.mark.parametrize("height", [16, 24, 40, 80])
 @pytest.mark.parametrize("replicas", [1, 4, 100])
 def test_the_view_uses_the_height_of_the_terminal_and_no_more(height: int, replicas: int):
-    seen = Observation("worker-0", tuple(f"line {number}" for number in range(200)), (3.0, 2.0, 1.0))
+    seen = Observation(LastLines("worker-0", tuple(f"line {number}" for number in range(200))), (3.0, 2.0, 1.0))
     lines = drawn(view(replicas, step=3, totalSteps=10, metrics={"loss": 1.0}), seen, height)
     assert len(lines) == height - 1
     assert lines[-1].strip() == "line 199"
@@ -51,7 +51,7 @@ def test_the_view_uses_the_height_of_the_terminal_and_no_more(height: int, repli
 
 @pytest.mark.parametrize("width", [30, 40, 80])
 def test_a_long_message_in_a_narrow_terminal_does_not_push_the_newest_lines_out(width: int):
-    seen = Observation("worker-0", tuple(f"line {number}" for number in range(200)), (3.0, 2.0, 1.0))
+    seen = Observation(LastLines("worker-0", tuple(f"line {number}" for number in range(200))), (3.0, 2.0, 1.0))
     shown = replace(view(2, step=3, totalSteps=10, metrics={"loss": 1.0}), note="insufficient memory on all nodes " * 4)
     lines = drawn(shown, seen, 24, width)
     assert len(lines) == 23
@@ -101,14 +101,6 @@ def test_a_sparkline_is_never_longer_than_its_width_and_flat_where_nothing_chang
     assert len(sparkline([math.sin(value) for value in range(1000)], 40)) == 40
     assert sparkline([2.0, 2.0, 2.0], 40) == LEVELS[0] * 3
     assert sparkline([], 40) == ""
-
-
-def test_a_long_training_keeps_a_bounded_number_of_losses():
-    losses = Losses(None)
-    for step in range(50_000):
-        losses.add(float(step))
-    assert KEPT / 2 <= len(losses.values) <= KEPT
-    assert losses.values[0] < 100 and losses.values[-1] > 49_900
 
 
 @pytest.mark.parametrize(

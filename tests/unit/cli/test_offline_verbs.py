@@ -15,6 +15,7 @@ import yaml
 from paddlejob.cli.main import VERBS, load_verb
 from paddlejob.cli.verbs.init import starter_file
 from paddlejob.errors import BadInput
+from tests.support.builders import document
 from tests.support.called_pdj import pdj
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -40,8 +41,8 @@ def test_the_launcher_with_servers_is_valid_but_warned_about():
     done = pdj("validate", "-", input=text)
     assert (done.returncode, done.stdout) == (0, "standard input: valid (wide-ande-deep)\n")
     assert [line.split(";")[0] for line in done.stderr.splitlines()] == [
-        f"warning: standard input: spec.{role}: fleetrun waits forever in a job with parameter servers"
-        for role in ("ps", "worker")
+        f"warning: standard input:{line}: spec.{role}: fleetrun waits forever in a job with parameter servers"
+        for role, line in (("ps", 19), ("worker", 9))
     ]
 
 
@@ -135,7 +136,7 @@ def test_the_plan_for_this_machine_has_loopback_addresses():
 
 def test_a_plan_of_a_job_without_metadata_is_one_message():
     done = pdj("plan", "-", "-n", "team", input="apiVersion: batch.paddlepaddle.org/v1\nkind: PaddleJob\nspec: {}\n")
-    assert (done.returncode, done.stderr) == (2, "pdj: -:1: metadata.name: is missing; add it\n")
+    assert (done.returncode, done.stderr) == (2, "pdj: standard input:1: metadata is missing; add it\n")
 
 
 def test_an_unknown_engine_is_rejected():
@@ -184,3 +185,67 @@ def test_a_command_that_a_message_names_works_as_printed(tmp_path: Path):
     done = pdj("run", "train.py", "--save", "my job.yaml", "--dry-run", folder=tmp_path)
     assert "`pdj run 'my job.yaml'`" in done.stderr
     assert "`pdj run 'your job.yaml'`" in pdj("init", "-o", "your job.yaml", folder=tmp_path).stdout
+
+
+def test_a_converted_file_keeps_other_objects_and_says_what_was_left_out(tmp_path: Path):
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    (tmp_path / "old.yaml").write_text(yaml.safe_dump_all([BATCH, secret]))
+    done = pdj("convert", "old.yaml", folder=tmp_path)
+    made, kept = yaml.safe_load_all(done.stdout)
+    assert (made["kind"], made["spec"]["worker"]["replicas"], kept) == ("PaddleJob", 2, secret)
+    assert "# spec.backoffLimit: defaulted to 6 failed pods" in done.stdout
+    assert all(line.startswith("note: ") for line in done.stderr.splitlines())
+    listed = json.loads(pdj("convert", "old.yaml", "-o", "json", folder=tmp_path).stdout)
+    assert [one["kind"] for one in listed["items"]] == ["PaddleJob", "Secret"]
+    written = pdj("convert", "old.yaml", "-o", "new.json", folder=tmp_path)
+    assert written.stdout == ""
+    assert json.loads((tmp_path / "new.json").read_text())["kind"] == "List"
+    assert "new.json already exists" in pdj("convert", "old.yaml", "-o", "new.json", folder=tmp_path).stderr
+    both = [BATCH, {**BATCH, "metadata": {"name": "second"}}]
+    (tmp_path / "two.yaml").write_text(yaml.safe_dump_all(both))
+    notes = pdj("convert", "two.yaml", folder=tmp_path).stderr
+    assert "note: old: spec" in notes and "note: second: spec" in notes
+    (tmp_path / "none.yaml").write_text(yaml.safe_dump(secret))
+    assert pdj("convert", "none.yaml", folder=tmp_path).stderr.startswith(
+        "pdj: none.yaml: v1 Secret cannot be converted"
+    )
+
+
+def test_a_plan_is_made_for_the_namespace_and_the_engine_of_the_command(tmp_path: Path):
+    made = document()
+    del made["metadata"]["namespace"]
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump_all([made, {**made, "metadata": {"name": "two"}}]))
+    done = pdj("plan", "job.yaml", "-n", "team", folder=tmp_path)
+    planned = [*yaml.safe_load_all(done.stdout)]
+    assert {one["metadata"]["namespace"] for one in planned} == {"team"}
+    assert [one["kind"] for one in planned] == ["Pod", "Pod", "ConfigMap"] * 2
+    assert (
+        "10.0.0.1" in done.stdout
+        and "127.1.0.2" in pdj("plan", "job.yaml", "--engine", "local", folder=tmp_path).stdout
+    )
+    assert "use kubernetes or local" in pdj("plan", "job.yaml", "--engine", "x", folder=tmp_path).stderr
+
+
+def test_validation_names_each_file_and_fails_if_one_is_wrong(tmp_path: Path):
+    (tmp_path / "good.yaml").write_text(yaml.safe_dump(document()))
+    wrong = document()
+    wrong["spec"]["backoffLimit"] = -1
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(wrong))
+    done = pdj("validate", "good.yaml", "bad.yaml", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "good.yaml: valid (mnist)\n")
+    assert done.stderr.startswith("pdj: bad.yaml:")
+    reports = json.loads(pdj("validate", "good.yaml", "bad.yaml", "absent", "-o", "json", folder=tmp_path).stdout)
+    assert [one["valid"] for one in reports] == [True, False, False]
+    assert reports[1]["errors"][0]["line"] and reports[2]["errors"] == [
+        {"message": "no such file", "path": "", "line": None}
+    ]
+    assert pdj("validate", "good.yaml", "-o", "yaml", folder=tmp_path).returncode == 0
+    assert pdj("validate", "bad.yaml", "-o", "yaml", folder=tmp_path).returncode == 2
+
+
+BATCH = {
+    "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "old"},
+    "spec": {"parallelism": 2, "template": {"spec": {"restartPolicy": "Never", "containers": [
+        {"name": "t", "image": "i", "env": [{"name": "CONF_PADDLE_PORT", "value": "7164"}]}
+    ]}}},
+}  # fmt: skip

@@ -13,16 +13,19 @@ from rich.console import Console
 
 from paddlejob.api.types import Progress
 from paddlejob.cli.output.tables import job_page, job_table
+from paddlejob.cli.run import plain
 from paddlejob.cli.run.live import render
+from paddlejob.cli.run.observation import observer
 from paddlejob.cli.run.plain import PlainScreen
 from paddlejob.cli.run.summary import summarize
 from paddlejob.client.describe.explain import as_data, explain
-from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.describe.progress import progress_line
-from paddlejob.client.targets.target import EventView, JobView, LastOutput, PodView
-from paddlejob.client.watch.machine import MachineObserver
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
+from paddlejob.logs.files import last_lines
 from paddlejob.plan import times
+from paddlejob.targets.local.local_target import LocalTarget
+from paddlejob.targets.log_views import LastOutput
+from paddlejob.targets.views import EventView, JobView, PodView
 from tests.support.builders import job
 
 METRICS = {"learning_rate": 0.001, "samples_per_second": 1234.5, "loss": 0.25126, "accuracy": 0.5}
@@ -122,7 +125,7 @@ def drawn(shown: JobView, height: int = 10) -> str:
     console = Console(width=120, record=True, quiet=True)
     with console.capture() as captured:
         console.quiet = False
-        seen = MachineObserver(Store(Path("/nonexistent"))).observe(shown, height)
+        seen = observer(LocalTarget(JobStore(Path("/nonexistent"))))(shown, height)
         console.print(render(shown, seen, height))
     return captured.get()
 
@@ -142,11 +145,13 @@ def test_the_live_view_shows_the_whole_end_of_the_log_of_a_replica_that_failed(l
     assert "UserWarning" in drawn(view("Failed", pods=pods, step=30, totalSteps=60))
 
 
-def test_lines_for_pipes_show_progress_once_for_every_step(log: Path, capsys: pytest.CaptureFixture[str]):
+def test_lines_for_pipes_show_progress_once_for_every_step(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(plain, "LOG_INTERVAL", 0.0)
     pods = [PodView("mnist-worker-0", "worker", 0, "Running", log=str(log))]
     screen = PlainScreen()
     for step, left in ((10, 600), (10, 500), (20, 400)):
-        screen._logged = 0.0
         screen.show([view(pods=pods, step=step, totalSteps=60, metrics={"loss": 0.5}, eta=in_seconds(left))])
     lines = [line.split(": ", 1)[1] for line in capsys.readouterr().out.splitlines()]
     assert [line.partition(", ETA")[0] for line in lines] == [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddlejob.cli.output.tables import job_page
-from paddlejob.client.targets.target import JobView
+from paddlejob.targets.views import JobView
 from tests.support.builders import job
 
 

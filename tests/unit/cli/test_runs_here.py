@@ -46,7 +46,7 @@ def test_a_job_in_the_background_names_the_commands_for_it_and_can_be_watched(pd
     assert pdj.here("watch", "job").returncode == 2, "it is in another namespace"
 
 
-def test_a_job_runs_again_with_the_environment_of_its_former_run_and_both_runs_are_kept(
+def test_a_job_runs_again_with_the_environment_of_its_previous_run_and_both_runs_are_kept(
     pdj: Pdj, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("WORD", "from the first shell")
@@ -70,7 +70,10 @@ def test_a_job_that_has_not_ended_is_not_run_again(pdj: Pdj):
     pdj.here("run", pdj.write(command=["sleep", "1000"]), "--detach")
     early = pdj.here("rerun", "job")
     assert early.returncode == 2
-    assert "job job has not ended (" in early.stderr and "end it with `pdj delete job` first" in early.stderr
+    assert (
+        "job job has not ended (" in early.stderr
+        and "or first delete it and its logs with `pdj delete job`" in early.stderr
+    )
     pdj.here("delete", "job")
 
 
@@ -84,7 +87,7 @@ def test_a_job_that_no_longer_fits_this_machine_is_not_run_again(pdj: Pdj):
     refused = pdj.here("rerun", "job")
     assert refused.returncode == 1
     assert refused.stderr.startswith("pdj: job job: "), refused.stderr
-    assert pdj.status("job").phase == "Completed", "the former run is kept"
+    assert pdj.status("job").phase == "Completed", "the previous run is kept"
 
 
 @pytest.mark.parametrize("detach", [(), ("--detach",)])

@@ -19,8 +19,7 @@ from paddlejob.operator.manifests import LABELS, NAME, NAMESPACE
 from tests.support.builders import document
 from tests.support.called_pdj import pdj
 from tests.support.cluster_verbs import Pdj, established
-from tests.support.scripted_api import failure
-from tests.support.scripted_cluster import ScriptedCluster, operator
+from tests.support.scripted_cluster import ScriptedCluster, failure, operator
 
 RUNNING = {"phase": "Running", "message": "all pods are running", "attempt": 1}
 

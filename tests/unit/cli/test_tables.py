@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.cli.output.pieces import copied
+from paddlejob.cli.output.logs import copied, print_logs
 from paddlejob.cli.output.series import as_table, csv_line, json_line
 from paddlejob.cli.output.tables import columns, job_page, job_table, pod_table, run_data, run_table
 from paddlejob.client.describe.humanize import age
 from paddlejob.client.runs import Run
-from paddlejob.client.series import Row
-from paddlejob.client.targets.target import JobView, LastOutput, LogLine, PodView
 from paddlejob.errors import BadInput
+from paddlejob.logs.line import LogLine
+from paddlejob.logs.series import LoggedSample
 from paddlejob.progress import Sample
+from paddlejob.targets.log_views import LastOutput
+from paddlejob.targets.views import JobView, PodView
 from tests.support.builders import NOON, job
 from tests.support.job_views import ENDED, view
 
@@ -94,8 +96,8 @@ def test_the_page_of_a_job_has_its_figures_notes_and_replicas():
 
 def test_a_series_is_a_table_without_empty_columns_csv_or_json():
     rows = [
-        Row(LogLine(1, "x", NOON), Sample(step=1, total_steps=2, metrics={"loss": 0.1234567})),
-        Row(LogLine(1, "x", NOON), Sample(step=2, non_finite={"loss": "nan"})),
+        LoggedSample(1, NOON, Sample(step=1, total_steps=2, metrics={"loss": 0.1234567})),
+        LoggedSample(1, NOON, Sample(step=2, non_finite={"loss": "nan"})),
     ]
     names = ["time", "step", "total_steps", "epoch", "loss"]
     assert as_table(rows, names).splitlines() == [
@@ -106,17 +108,29 @@ def test_a_series_is_a_table_without_empty_columns_csv_or_json():
     assert json.loads(json_line(rows[1], names)) == {"time": "2027-01-15T08:00:00Z", "step": 2, "loss": "nan"}
 
 
+def line(text: str, replica: str = "worker-0", end: bytes = b"\n") -> LogLine:
+    return LogLine(replica, 1, None, text.encode(), end)
+
+
+@pytest.mark.parametrize(("several", "text"), [(True, "[worker-0] [ps-1] a\n[ps-1] b\n"), (False, "[ps-1] a\nb\n")])
+def test_lines_are_printed_with_names_where_there_are_several_replicas(
+    several: bool, text: str, capsysbinary: pytest.CaptureFixture[bytes]
+):
+    print_logs(several, [[line("[ps-1] a")], [], [line("b", "ps-1")]])
+    assert capsysbinary.readouterr().out.decode() == text
+
+
 def test_a_copy_of_logs_has_a_file_for_each_replica_and_overwrites_nothing(tmp_path: Path):
-    pieces = [b"[worker-0] a\n[ps", b"-1] b\nplain\n"]
-    assert list(copied(pieces, str(tmp_path / "new"), "j")) == [b"[worker-0] a\n", b"[ps-1] b\n", b"plain\n"]
+    batches = [[line("a"), line("[worker-0] b", "ps-1")], [line("c", end=b"")]]
+    assert list(copied(True, batches, str(tmp_path / "new"), "j")) == batches
+    assert list(copied(False, batches, str(tmp_path / "new"), "other")) == batches
     assert {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()} == {
-        "j-worker-0.log": b"a\n", "j-ps-1.log": b"b\n", "j.log": b"plain\n"
+        "j-worker-0.log": b"a\nc", "j-ps-1.log": b"[worker-0] b\n", "other.log": b"a\n[worker-0] b\nc"
     }  # fmt: skip
-    assert list(copied([b"x\n"], str(tmp_path / "new"), "other")) == [b"x\n"]
     (tmp_path / "file").touch()
     for directory, name in (("new", "j"), ("file", "k")):
         with pytest.raises(BadInput, match="is not a directory, or has logs"):
-            copied([], str(tmp_path / directory), name)
+            copied(True, [], str(tmp_path / directory), name)
 
 
 def test_the_page_names_avoided_domains_and_the_order_of_ranks():
@@ -139,3 +153,9 @@ def test_an_expected_namespace_is_not_a_column_unless_another_one_is_listed():
     assert job_table([view()], expected="default").splitlines()[0].startswith("NAME ")
     assert job_table([view()]).splitlines()[0].startswith("NAME ")
     assert job_table([view()], expected="team").splitlines()[0].startswith("NAMESPACE")
+
+
+def test_the_page_says_why_a_job_does_not_restart_in_place():
+    said = {"type": "RestartsInPlace", "status": "False", "message": "the job restarts with new pods, because so"}
+    assert job_page(view(conditions=[said])).splitlines()[-1] == f"Note: {said['message']}."
+    assert "Note:" not in job_page(view(conditions=[said | {"status": "True"}]))

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import pty
+import subprocess
 import sys
 import termios
 from collections.abc import Iterator
@@ -125,7 +126,7 @@ def test_output_that_cannot_be_flushed_goes_nowhere_from_then_on(
 
 def test_a_message_that_cannot_be_written_either_is_given_up(monkeypatch: pytest.MonkeyPatch):
     replaced: list[int] = []
-    monkeypatch.setattr("paddlejob.cli.run.output._close", replaced.append)
+    monkeypatch.setattr("paddlejob.cli.run.output.discard", replaced.append)
 
     class Gone:
         def write(self, text: str) -> int:
@@ -159,3 +160,22 @@ def test_a_reader_that_went_away_ends_the_command_as_a_shell_expects(monkeypatch
     monkeypatch.setattr(os, "dup2", lambda new, old: replaced.append(old))
     done = ending(BrokenPipeError(), monkeypatch)
     assert (done.returncode, done.stderr, replaced) == (141, "", [1])
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_standard_descriptors_that_are_closed_do_not_become_files(closed: tuple[int, ...], tmp_path: Path):
+    program = (
+        "import os, sys\n"
+        "from paddlejob.cli.main import open_standard_descriptors\n"
+        "open_standard_descriptors()\n"
+        "print('x'); print('y', file=sys.stderr)\n"
+        f"opened = os.open({str(tmp_path / 'file')!r}, os.O_CREAT | os.O_RDWR)\n"
+        "os.write(opened, b'%d' % opened)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        preexec_fn=lambda: [os.close(descriptor) for descriptor in closed],
+    )
+    assert int((tmp_path / "file").read_text()) > 2

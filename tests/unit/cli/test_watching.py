@@ -16,11 +16,10 @@ from paddlejob.cli.run.output import LastingOutput
 from paddlejob.cli.run.signals import Signals
 from paddlejob.cli.run.summary import summarize
 from paddlejob.cli.run.watch import is_shared, watch
-from paddlejob.client.targets.target import JobView, PodView
-from paddlejob.client.watch.machine import MachineObserver
 from paddlejob.errors import BadInput, JobFailed, Unreachable
 from paddlejob.local.options import RunOptions
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
+from paddlejob.targets.views import JobView, PodView
 from tests.support.builders import NOON, document, job
 from tests.support.job_views import ENDED, view
 
@@ -49,11 +48,11 @@ class Runner:
     def __init__(self, signals: Signals, alive: bool = True) -> None:
         self.alive = alive
         self.got: list[str] = []
-        self._signals = signals
+        self.signals = signals
 
     def interrupt(self) -> None:
         self.got.append("interrupt")
-        self._signals.count = 2
+        self.signals.count = 2
 
     def kill(self) -> None:
         self.got.append("kill")
@@ -79,9 +78,33 @@ def test_the_first_signal_stops_and_the_second_kills(tmp_path: Path, capsys: pyt
     signals = Signals()
     signals.count, signals.last = 1, signal.SIGINT
     runner: Any = Runner(signals)
-    assert watch(Store(tmp_path), [], runner, signals) == 130
+    assert watch(JobStore(tmp_path), [], runner, signals) == 130
     assert runner.got == ["interrupt", "kill"]
     assert capsys.readouterr().out.count("Stopping; press Ctrl-C again to kill now.") == 1
+
+
+class Undrawable(Said):
+    def show(self, views: list[JobView]) -> None:
+        raise UnicodeDecodeError("utf-8", b"\xe8", 0, 1, "unexpected end of data")
+
+
+@pytest.mark.parametrize("lines_too", [False, True])
+def test_a_view_that_cannot_be_drawn_becomes_lines_or_nothing_and_training_goes_on(
+    lines_too: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    store, signals, live = JobStore(tmp_path), Signals(), Undrawable()
+    folder, lock = store.begin(document(), RunOptions(), NOON)
+    folder.write_status(Status.model_validate({"phase": "Completed", **ENDED}))
+    monkeypatch.setattr("paddlejob.cli.run.watch.open_screen", lambda *_: live)
+    if lines_too:
+        monkeypatch.setattr("paddlejob.cli.run.plain.PlainScreen", Undrawable)
+    ended: Any = Runner(signals, alive=False)
+    assert watch(store, [("default", "mnist")], ended, signals) == 0
+    lock.release()
+    shown = capsys.readouterr()
+    assert live.closed == 1
+    assert ("s mnist: Completed" in shown.out) is not lines_too
+    assert shown.err.count("the view failed, the jobs keep running") == 1 and "UnicodeDecodeError" in shown.err
 
 
 def test_signals_are_counted_and_put_back_and_ignored_ones_stay_ignored():
@@ -100,7 +123,7 @@ def test_signals_are_counted_and_put_back_and_ignored_ones_stay_ignored():
 
 
 def test_the_exit_status_of_a_run_follows_from_its_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    store, signals = Store(tmp_path), Signals()
+    store, signals = JobStore(tmp_path), Signals()
     ended: Any = Runner(signals, alive=False)
     folder, lock = store.begin(document(), RunOptions(), NOON)
     folder.write_status(Status.model_validate({"phase": "Completed", **ENDED}))
@@ -121,6 +144,9 @@ def test_the_exit_status_of_a_run_follows_from_its_jobs(tmp_path: Path, capsys: 
 
 class Target:
     """A target with one job, which a test changes."""
+
+    pause = 0.0
+    target = None
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -154,8 +180,6 @@ def test_who_stops_watching_learns_how_to_go_on(capsys: pytest.CaptureFixture[st
 def test_jobs_are_watched_until_all_have_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr("paddlejob.cli.run.attach.observer", lambda _: MachineObserver(Store(tmp_path)))
-    monkeypatch.setattr("paddlejob.cli.run.attach.PAUSE", 0.0)
     target: Any = Target(view(), view(), view("Completed", **ENDED))
     assert watch_jobs(target, [("default", "mnist")]) == 0
     assert "mnist completed in 90s" in capsys.readouterr().out
@@ -188,7 +212,7 @@ def test_output_that_goes_away_is_reported_and_the_jobs_go_on(
     error: OSError, what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     closed: list[int] = []
-    monkeypatch.setattr("paddlejob.cli.run.output._close", closed.append)
+    monkeypatch.setattr("paddlejob.cli.run.output.discard", closed.append)
     stream: Any = Broken(error)
     output = LastingOutput(stream)
     assert output.write("hello") == 5

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from paddlejob.cli.run import attach
-from paddlejob.cli.run.attach import look_again, observer, watch_jobs
-from paddlejob.client.targets.cluster import ClusterTarget
-from paddlejob.client.targets.local import LocalTarget
-from paddlejob.client.targets.target import JobView
-from paddlejob.client.watch.cluster import ClusterObserver
-from paddlejob.client.watch.machine import MachineObserver
+from paddlejob.cli.run.attach import look_again, watch_jobs
 from paddlejob.errors import JobFailed, Overloaded
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
+from paddlejob.targets.cluster.cluster_target import ClusterTarget
+from paddlejob.targets.local.local_target import LocalTarget
+from paddlejob.targets.sync import SyncTarget
+from paddlejob.targets.views import JobView
 from tests.support.builders import document
 from tests.support.cluster_verbs import Pdj
 from tests.support.job_views import ENDED, view
@@ -27,10 +25,10 @@ class Target(LocalTarget):
     """Jobs as a test gives them, in turn."""
 
     def __init__(self, folder: Path, *answers: JobView | BaseException) -> None:
-        super().__init__(Store(folder))
+        super().__init__(JobStore(folder))
         self.answers = list(answers)
 
-    def job(self, namespace: str, name: str) -> JobView:
+    async def job(self, namespace: str, name: str) -> JobView:
         answer = self.answers.pop(0)
         if isinstance(answer, BaseException):
             raise answer
@@ -39,8 +37,8 @@ class Target(LocalTarget):
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attach, "PAUSE", 0.0)
-    monkeypatch.setattr(attach, "CLUSTER_PAUSE", 0.0)
+    monkeypatch.setattr(LocalTarget, "pause", 0.0)
+    monkeypatch.setattr(ClusterTarget, "pause", 0.0)
 
 
 @pytest.mark.parametrize("key", ["q", "Q"])
@@ -50,13 +48,13 @@ def test_q_stops_watching_and_the_job_goes_on(
     keys = ["", "x", key]
     monkeypatch.setattr("paddlejob.cli.run.keyboard.Keyboard.wait", lambda *_: keys.pop(0))
     target = Target(tmp_path, view(), view(), view())
-    assert watch_jobs(target, [("default", "mnist")]) == 0
+    assert watch_jobs(SyncTarget(target), [("default", "mnist")]) == 0
     assert (keys, target.answers) == ([], [])
     assert "mnist keeps training; watch it again with `pdj watch mnist`" in capsys.readouterr().out
 
 
 def test_ctrl_c_stops_watching_with_its_own_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert watch_jobs(Target(tmp_path, view(), KeyboardInterrupt()), [("default", "mnist")]) == 130
+    assert watch_jobs(SyncTarget(Target(tmp_path, view(), KeyboardInterrupt())), [("default", "mnist")]) == 130
     assert "mnist keeps training" in capsys.readouterr().out
 
 
@@ -65,21 +63,16 @@ def test_the_failures_of_all_jobs_are_reported(tmp_path: Path):
     target = Target(tmp_path, failed, view("Completed", **ENDED), failed)
     keys = [("a", "mnist"), ("a", "other"), ("b", "mnist")]
     with pytest.raises(JobFailed) as raised:
-        watch_jobs(target, keys)
+        watch_jobs(SyncTarget(target), keys)
     assert str(raised.value).splitlines() == ["default/mnist failed: R: m"] * 2, "two have the same name"
 
 
 def test_a_cluster_that_has_too_many_requests_is_asked_again(tmp_path: Path):
     said: list[str] = []
     screen: Any = type("Screen", (), {"say": staticmethod(said.append)})
-    (seen,) = look_again(Target(tmp_path, Overloaded(429, "TooManyRequests", "busy")), [view()], screen)
+    (seen,) = look_again(SyncTarget(Target(tmp_path, Overloaded(429, "TooManyRequests", "busy"))), [view()], screen)
     note = "busy (429 TooManyRequests); trying again"
     assert (seen.note, said) == (note, [f"pdj: {note}"])
-
-
-async def test_each_target_has_its_own_observer(called: Pdj, tmp_path: Path):
-    assert isinstance(observer(LocalTarget(Store(tmp_path))), MachineObserver)
-    assert isinstance(observer(ClusterTarget("")), ClusterObserver)
 
 
 RUNNING = {"phase": "Running", "message": "all pods are running", "attempt": 1}
@@ -128,7 +121,7 @@ async def test_ctrl_c_while_logs_are_followed_only_detaches(
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("paddlejob.cli.output.pieces.print_pieces", interrupted)
+    monkeypatch.setattr("paddlejob.cli.output.logs.print_logs", interrupted)
     done = await called("submit", "job.yaml", "--follow")
     assert done.returncode == 130
     assert done.stderr.endswith("mnist keeps training; follow it with `pdj logs -f mnist --cluster`\n")

@@ -1,3 +1,3 @@
-from tests.support.scripted_server import client, server, target
+from tests.support.serving import client, serve, server, target
 
-__all__ = ["client", "server", "target"]
+__all__ = ["client", "serve", "server", "target"]

@@ -10,7 +10,7 @@ import pytest
 
 from paddlejob.data import split
 from paddlejob.data.partition import shuffle
-from paddlejob.data.partition.buckets import BucketFiles, _write_all, open_buckets
+from paddlejob.data.partition.buckets import BucketFiles, open_buckets
 
 LINES = b"".join(b"line %d\n" % number for number in range(20_000))
 
@@ -71,10 +71,13 @@ def test_a_short_write_is_completed() -> None:
     class Slow:
         content = b""
 
+        def open(self, *_: Any, **__: Any) -> Slow:
+            return self
+
         def write(self, data: memoryview) -> int:
             self.content += bytes(data[:3])
             return min(3, len(data))
 
     file: Any = Slow()
-    _write_all(file, b"0123456789")
+    BucketFiles([file], capacity=1).append(0, b"0123456789")
     assert file.content == b"0123456789"

@@ -76,9 +76,7 @@ def test_an_empty_part_has_the_header_alone(tmp_path: Path) -> None:
     assert sorted(parts(tmp_path / "out", "in.csv", 2)) == [["n,square\n"], ["n,square\n", ROWS[0]]]
 
 
-def test_a_header_needs_lines(tmp_path: Path) -> None:
+def test_a_header_needs_as_many_lines(tmp_path: Path) -> None:
     source = str(csv(tmp_path / "in.csv", []))
-    with pytest.raises(BadInput, match="header: cannot be combined with --by files; use --by lines"):
-        split(source, str(tmp_path / "out"), 1, "files", header=1)
     with pytest.raises(BadInput, match="has fewer than 3 header lines"):
         split(source, str(tmp_path / "out"), 1, header=3)

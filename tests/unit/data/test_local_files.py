@@ -41,21 +41,21 @@ def test_links_to_files_and_directories_are_followed(tree: Path, tmp_path: Path)
 @pytest.mark.parametrize("pattern", ["", "/*"])
 def test_a_link_to_nothing_is_an_error_and_not_left_out(tree: Path, tmp_path: Path, pattern: str) -> None:
     (tree / "gone.txt").symlink_to(tree / "nowhere")
-    with pytest.raises(BadInput, match=r"gone.txt: is a broken link"):
+    with pytest.raises(BadInput, match=r"gone.txt is a broken link"):
         split(f"{tree}{pattern}", str(tmp_path / "out"), 1)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_link_to_a_directory_above_has_no_end(tree: Path, tmp_path: Path) -> None:
     (tree / "deep/round").symlink_to(tree)
-    with pytest.raises(BadInput, match="deep/round: is a link to a directory above it"):
+    with pytest.raises(BadInput, match="deep/round is a link to a directory above it"):
         stage(str(tree), str(tmp_path / "out"))
 
 
 def test_a_pipe_is_not_mistaken_for_an_empty_file(tree: Path, tmp_path: Path) -> None:
     os.mkfifo(tree / "pipe")
     for source in (tree / "pipe", tree):
-        with pytest.raises(BadInput, match="pipe: is neither a file nor a directory"):
+        with pytest.raises(BadInput, match="pipe is neither a file nor a directory"):
             split(str(source), str(tmp_path / "out"), 1)
 
 

@@ -13,6 +13,7 @@ import fsspec
 import pytest
 
 from paddlejob.data import Manifest, split, stage
+from paddlejob.data.journal import format_entries, parse_entries
 from paddlejob.data.stores import lock as store_lock
 from paddlejob.data.stores.lock import exclusive
 from paddlejob.errors import BadInput, NotPossible
@@ -46,16 +47,16 @@ def test_many_at_once_end_well_or_say_that_another_is_there(source: str, tmp_pat
 def test_a_lock_that_was_removed_meanwhile_is_not_mistaken_for_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, take, times = tmp_path / "work/lock", store_lock._flock, []
+    lock, take, times = tmp_path / "work/lock", store_lock.try_lock, []
 
-    def take_late(file: store_lock.IO[bytes], url: str) -> None:
-        times.append(url)
+    def take_late(descriptor: int) -> bool:
+        times.append(descriptor)
         if len(times) == 1:
             lock.unlink()  # as the run before does when it ends
             lock.parent.rmdir()
-        take(file, url)
+        return take(descriptor)
 
-    monkeypatch.setattr(store_lock, "_flock", take_late)
+    monkeypatch.setattr(store_lock, "try_lock", take_late)
     with exclusive(lock, "here"):
         assert lock.exists() and len(times) == 2
         with pytest.raises(NotPossible, match="here: another pdj process is writing here"), exclusive(lock, "here"):
@@ -119,6 +120,12 @@ def test_staging_continues_after_a_kill_with_what_it_had_not_recorded_yet(tmp_pa
 def unfinished(dest: Path, entry: dict[str, object]) -> None:
     (dest / ".pdj-data").mkdir(parents=True)
     (dest / ".pdj-data/journal.jsonl").write_text(json.dumps(entry) + "\n")
+
+
+def test_a_journal_counts_up_to_its_first_damaged_line() -> None:
+    whole = format_entries({"a": 1}, {"b": 2})
+    for damage in (b'{"c": 3}', b'{\n{"c": 3}\n', b'[]\n{"c": 3}\n'):
+        assert parse_entries(whole + damage) == [{"a": 1}, {"b": 2}]
 
 
 def test_a_split_does_not_take_up_an_unfinished_staging(source: str, tmp_path: Path) -> None:

@@ -156,7 +156,6 @@ def test_a_shuffle_has_one_thread_because_each_holds_a_bucket_in_memory(tmp_path
 class Hdfs(MemoryFileSystem):
     """Renames a directory as a whole, as HDFS does."""
 
-    protocol = ("webhdfs", "hdfs")
     cachable = False
 
     def __init__(self) -> None:
@@ -168,15 +167,11 @@ class Hdfs(MemoryFileSystem):
         super().mv(path1, path2, recursive=self.isdir(path1), **options)
 
 
-class OneByOne(Hdfs):
-    protocol = "memory"
-
-
-@pytest.mark.parametrize(("kind", "moves"), [(Hdfs, ["0/data"]), (OneByOne, ["0/data/a", "0/data/deep/b"])])
-def test_a_part_becomes_visible_at_once_where_directories_can_be_renamed(
-    memory: str, kind: type[Hdfs], moves: list[str]
-) -> None:
-    fs, root = kind(), memory.removeprefix("memory:/")
+@pytest.mark.parametrize("protocol", ["webhdfs", "hdfs", ("webhdfs", "other"), "memory", "sftp"])
+def test_a_part_becomes_visible_at_once_where_directories_can_be_renamed(memory: str, protocol: Any) -> None:
+    fs, root = Hdfs(), memory.removeprefix("memory:/")
+    fs.protocol = protocol
+    moves = ["0/data"] if "hdfs" in str(protocol) else ["0/data/a", "0/data/deep/b"]
     store = RemoteStore("url", fs, root)
     with store.locked():
         store.begin()
@@ -207,15 +202,17 @@ def test_a_store_creates_its_own_directory_and_stops_when_a_later_run_has_begun(
 class Bucket(MemoryFileSystem):
     """Making a directory would make a bucket."""
 
-    protocol = ("s3", "s3a")
     cachable = False
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         raise AssertionError(f"a bucket is up to the user: {path}")
 
 
-def test_no_bucket_is_created(memory: str) -> None:
-    store = RemoteStore("url", Bucket(), memory.removeprefix("memory:/"))
+@pytest.mark.parametrize("protocol", ["s3", "s3a", "gs", "gcs", ("s3", "s3a")])
+def test_no_bucket_is_created(memory: str, protocol: Any) -> None:
+    fs = Bucket()
+    fs.protocol = protocol
+    store = RemoteStore("url", fs, memory.removeprefix("memory:/"))
     with store.locked():
         store.begin()
     assert store.directories(["a"]) == {}

@@ -67,14 +67,33 @@ def test_what_the_user_put_into_the_directory_is_kept_and_named(
     assert (here / mine).exists() and (here / "a/deep/x").read_text() == "x"
 
 
-def test_a_link_of_the_user_is_not_replaced(source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("mine", "message"),
+    [
+        ("link", "already contains b, which was not staged"),
+        ("", "b is a directory, which was not staged by pdj; move it"),
+    ],
+)
+def test_a_link_or_a_directory_of_the_user_is_not_replaced(
+    source: Path, tmp_path: Path, mine: str, message: str
+) -> None:
     here = tmp_path / "here"
     (tmp_path / "elsewhere").mkdir()
     here.mkdir()
-    (here / "b").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(BadInput, match="already contains b, which was not staged"):
+    (here / "b").symlink_to(tmp_path / "elsewhere") if mine else (here / "b").mkdir()
+    with pytest.raises(BadInput, match=message):
         stage(str(source), str(here))
-    assert (here / "b").is_symlink()
+    assert (here / "b").is_dir()
+
+
+@pytest.mark.parametrize("manifest", [None, "{", "{}", "[]"])
+def test_a_directory_that_looks_like_a_part_is_staged_without_a_split(tmp_path: Path, manifest: str | None) -> None:
+    (tmp_path / "job/0/data").mkdir(parents=True)
+    (tmp_path / "job/0/data/train.txt").write_text("a\n")
+    if manifest is not None:
+        (tmp_path / "job/manifest.json").write_text(manifest)
+    staged = stage(str(tmp_path / "job/0/data"), str(tmp_path / "here"))
+    assert [file.name for file in staged.files] == ["train.txt"]
 
 
 @pytest.mark.parametrize(("left", "now"), [("a/x", "a"), ("a", "a/x")])

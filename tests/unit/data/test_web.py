@@ -10,14 +10,13 @@ import pytest
 
 from paddlejob.data import By, split, stage
 from paddlejob.data.drivers import resolve, web
-from paddlejob.data.drivers.resolve import filesystem
 from paddlejob.errors import BadInput, NotPossible
 from tests.unit.data.web_server import LINES, Server, serving
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(web, "_RETRY_SECONDS", 0)
+    monkeypatch.setattr(web, "sleep", lambda seconds: None)
     with serving() as made:
         yield made
 
@@ -105,11 +104,6 @@ def test_a_server_that_falls_silent_is_not_waited_for_without_end(
         stage(f"{server.url}/train.txt", str(tmp_path / "out"))
 
 
-def test_a_download_may_take_longer_than_five_minutes() -> None:
-    fs, _ = filesystem("http://127.0.0.1:9/train.txt")
-    assert fs.client_kwargs["timeout"].total is None
-
-
 @pytest.mark.parametrize(
     ("status", "error", "says"),
     [
@@ -138,3 +132,34 @@ def test_a_name_cannot_lead_out_of_the_destination(server: Server, tmp_path: Pat
     assert (tmp_path / "here/tmp/escaped").read_bytes() == LINES
     with pytest.raises(BadInput, match="no usable file name"):
         stage(f"{server.url}/%2E%2E%2Fescaped", str(tmp_path / "here"))
+
+
+class Breaking:
+    """A web server whose connections break off a number of times."""
+
+    kwargs: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    def open(self, *_: object, **__: object) -> Breaking:
+        return self
+
+    def read(self, count: int) -> bytes:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise ConnectionError("broken off")
+        return b"x"
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_connection_that_breaks_off_is_tried_again_after_longer_and_longer_waits(monkeypatch: pytest.MonkeyPatch):
+    waits: list[float] = []
+    monkeypatch.setattr(web, "sleep", waits.append)
+    assert web.Page(Breaking(3), "http://x", 1, "mark").read(1) == b"x"
+    assert waits == [0.5, 1.0, 1.5]
+    for failures, mark in ((4, "mark"), (1, "")):
+        with pytest.raises(ConnectionError):
+            web.Page(Breaking(failures), "http://x", 1, mark).read(1)

@@ -82,11 +82,10 @@ def test_a_file_is_read_in_ranges_from_its_data_node(hdfs: Hdfs, redirects: bool
     hdfs.redirects = redirects
     fs, path = filesystem(hdfs.url)
     assert path == "/train.txt"
+    with fs.open(path, "rb", cache_type="none") as file:
+        for begin, end in ((-5, 10), (1000, 9999), (7, 7), (7, 8), (len(CONTENT), 9999)):
+            assert file.cache.fetcher(begin, end) == CONTENT[max(begin, 0) : end]
     with fs.open(path, "rb", block_size=100) as file:
-        assert file._fetch_range(-5, 10) == CONTENT[:10]
-        assert file._fetch_range(1000, 9999) == CONTENT[1000:]
-        assert file._fetch_range(7, 7) == b"" and file._fetch_range(len(CONTENT), 9999) == b""
-        assert file._fetch_range(7, 8) == CONTENT[7:8]
         assert file.read() == CONTENT
     assert any(path == "/data" for _, path, _ in hdfs.asked) is redirects
 
@@ -94,15 +93,18 @@ def test_a_file_is_read_in_ranges_from_its_data_node(hdfs: Hdfs, redirects: bool
 def test_a_range_that_comes_short_is_an_error(hdfs: Hdfs) -> None:
     hdfs.lost = 1
     fs, path = filesystem(hdfs.url)
-    with fs.open(path, "rb") as file, pytest.raises(OSError, match=r"/train.txt: received 9 bytes instead of 10"):
-        file._fetch_range(0, 10)
+    with (
+        fs.open(path, "rb", cache_type="none") as file,
+        pytest.raises(OSError, match=r"/train.txt: received 9 bytes instead of 10"),
+    ):
+        file.read(10)
 
 
 def test_a_data_node_that_answers_with_an_error_is_no_content(hdfs: Hdfs) -> None:
     hdfs.data_code = 500
     fs, path = filesystem(hdfs.url)
     with fs.open(path, "rb") as file, pytest.raises(OSError, match="500"):
-        file._fetch_range(0, 10)
+        file.read(10)
 
 
 def test_a_file_is_renamed_over_another_in_one_step(hdfs: Hdfs) -> None:
@@ -138,14 +140,14 @@ def test_a_data_node_that_cannot_be_reached_is_told_from_the_name_node(hdfs: Hdf
     hdfs.data_node = "127.0.0.1:9"
     fs, path = filesystem(hdfs.url)
     with fs.open(path, "rb") as file, pytest.raises(OSError, match=r"^data node 127.0.0.1:9, to which the name node"):
-        file._fetch_range(0, 10)
+        file.read(10)
 
 
 def test_blocks_are_large_for_writing_and_those_of_the_driver_for_reading(hdfs: Hdfs) -> None:
     fs, path = filesystem(hdfs.url)
-    assert fs._open(path, "rb").blocksize == fs.blocksize
-    assert fs._open(path, "rb", block_size=5, cache_options={}).blocksize == 5
-    written = fs._open(path, "wb", autocommit=False)
+    assert fs.open(path, "rb").blocksize == fs.blocksize
+    assert fs.open(path, "rb", block_size=5, cache_options={}).blocksize == 5
+    written = fs.open(path, "wb", autocommit=False)
     assert written.blocksize == 32 << 20
     written.closed = True  # nothing was written, and the node has no block for it
 

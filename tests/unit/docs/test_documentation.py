@@ -30,36 +30,31 @@ def test_nothing_is_wrong_with_the_documentation():
     assert list(checks.problems_of_documentation()) == []
 
 
+BOTH = ("why.md", "why.zh.md")
+
+
+@pytest.mark.parametrize(
+    ("pages", "text", "problem"),
+    [
+        (("howto/extra.zh.md",), "# 多余", "docs/howto/extra.zh.md: there is no English page of that name"),
+        (("extra.md", "extra.zh.md"), "# Extra", "docs/navigation.yaml: extra.md is not listed"),
+        (("why.md",), "[gone](howto/gone.md)", "howto/gone.md does not exist"),
+        (("why.md",), "[a](howto/gpus.md#gone)", "howto/gpus.md has no heading with the anchor #gone"),
+        (("why.zh.md",), "[GPU](howto/gpus.md)", "link to the Chinese page of howto/gpus.md"),
+        (("why.zh.md",), "## 多余的一节", "docs/why.zh.md: headings differ"),
+        (BOTH, "```bash\npdj list\n```", "say how this block is tested"),
+        (BOTH, "```\npdj list\n```", "mark this block as bash or console"),
+    ],
+)
+def test_what_is_wrong_with_a_page_is_noticed(copy: Path, pages: tuple[str, ...], text: str, problem: str):
+    for name in pages:
+        append(copy / name, text)
+    assert any(problem in one for one in found()), found()
+
+
 def test_a_missing_twin_is_noticed(copy: Path):
     (copy / "howto/gpus.zh.md").unlink()
     assert "docs/howto/gpus.md: there is no Chinese page; write docs/howto/gpus.zh.md" in found()
-
-
-def test_a_chinese_page_without_an_english_one_is_noticed(copy: Path):
-    (copy / "howto/extra.zh.md").write_text("# 多余\n")
-    assert "docs/howto/extra.zh.md: there is no English page of that name" in found()
-
-
-def test_a_page_that_is_not_in_the_navigation_is_noticed(copy: Path):
-    for name in ("extra.md", "extra.zh.md"):
-        (copy / name).write_text("# Extra\n")
-    assert "docs/navigation.yaml: extra.md is not listed" in found()
-
-
-def test_a_link_that_leads_nowhere_is_noticed(copy: Path):
-    append(copy / "why.md", "[gone](howto/gone.md) [anchor](howto/gpus.md#gone)")
-    assert any("howto/gone.md does not exist" in problem for problem in found())
-    assert any("howto/gpus.md has no heading with the anchor #gone" in problem for problem in found())
-
-
-def test_a_link_of_a_chinese_page_to_an_english_one_is_noticed(copy: Path):
-    append(copy / "why.zh.md", "[GPU](howto/gpus.md)")
-    assert any("link to the Chinese page of howto/gpus.md" in problem for problem in found())
-
-
-def test_a_chinese_page_with_other_headings_is_noticed(copy: Path):
-    append(copy / "why.zh.md", "## 多余的一节")
-    assert any("docs/why.zh.md: headings differ" in problem for problem in found())
 
 
 def test_a_command_that_differs_between_the_languages_is_noticed_but_not_its_comment(copy: Path):
@@ -78,18 +73,6 @@ def test_a_command_that_differs_between_the_readmes_is_noticed(copy: Path):
     assert any("README.zh-CN.md" in problem and "differs from README.md" in problem for problem in found())
 
 
-def test_a_block_that_does_not_say_how_it_is_tested_is_noticed(copy: Path):
-    for name in ("why.md", "why.zh.md"):
-        append(copy / name, "```bash\npdj list\n```")
-    assert any("say how this block is tested" in problem for problem in found())
-
-
-def test_commands_in_a_block_without_a_language_are_noticed(copy: Path):
-    for name in ("why.md", "why.zh.md"):
-        append(copy / name, "```\npdj list\n```")
-    assert any("mark this block as bash or console" in problem for problem in found())
-
-
 HERE = "tests/unit/docs/test_documentation.py"
 METRICS = "tests/local/test_metrics.py::test_the_series_covers_all_attempts"
 
@@ -105,7 +88,7 @@ METRICS = "tests/local/test_metrics.py::test_the_series_covers_all_attempts"
     ],
 )
 def test_a_test_that_does_not_exist_or_does_not_run_the_command_is_noticed(copy: Path, tests: str, problem: str):
-    for name in ("why.md", "why.zh.md"):
+    for name in BOTH:
         append(copy / name, f"<!-- tested by: {tests} -->\n```bash\npdj list --history\n```")
     assert any(problem in one for one in found()), found()
 
@@ -134,4 +117,4 @@ def found() -> list[str]:
 
 
 def append(page: Path, text: str) -> None:
-    page.write_text(f"{page.read_text()}\n{text}\n")
+    page.write_text(f"{page.read_text() if page.exists() else ''}\n{text}\n")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
@@ -21,19 +23,28 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def is_idle(queue: KeyedQueue[str]) -> bool:
-    return queue.depth == 0 and not queue._working
-
-
 class Running:
     """A queue at work inside `async with`, stopped at the end."""
 
     def __init__(self, queue: KeyedQueue[str], worker: Callable[[str], Awaitable[None]], concurrency: int = 4) -> None:
         self.queue = queue
-        self.task = asyncio.ensure_future(queue.run(worker, concurrency))
+        self.working = 0
 
-    async def __aenter__(self) -> None:
-        pass
+        async def turn(key: str) -> None:
+            self.working += 1
+            try:
+                await worker(key)
+            finally:
+                self.working -= 1
+
+        self.task = asyncio.ensure_future(queue.run(turn, concurrency))
+
+    @property
+    def is_idle(self) -> bool:
+        return self.queue.depth == 0 and not self.working
+
+    async def __aenter__(self) -> Running:
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         self.queue.stop()
@@ -51,8 +62,8 @@ async def test_a_key_added_many_times_before_its_turn_has_one_turn() -> None:
         queue.add("a")
     queue.add("b")
     assert queue.depth == 2
-    async with Running(queue, work):
-        await until(lambda: is_idle(queue))
+    async with Running(queue, work) as under_way:
+        await until(lambda: under_way.is_idle)
     assert sorted(seen) == ["a", "b"]
 
 
@@ -69,12 +80,12 @@ async def test_a_key_is_never_worked_on_twice_at_once_and_an_add_in_between_is_n
         seen = max(seen, observed)
         active[key] -= 1
 
-    async with Running(queue, work, concurrency=8):
+    async with Running(queue, work, concurrency=8) as under_way:
         for _ in range(200):
             state += 1
             queue.add("job")
             await asyncio.sleep(0.0005)
-        await until(lambda: is_idle(queue))
+        await until(lambda: under_way.is_idle)
     assert most == 1
     assert seen == 200, "the last change must be seen by a turn that began after it"
 
@@ -93,12 +104,12 @@ async def test_different_keys_are_worked_on_at_the_same_time_up_to_the_limit() -
 
     for number in range(10):
         queue.add(f"job-{number}")
-    async with Running(queue, work, concurrency=3):
+    async with Running(queue, work, concurrency=3) as under_way:
         await until(lambda: active == 3)
         await asyncio.sleep(0.02)
-        assert (most, queue.depth, len(queue._working)) == (3, 7, 3)
+        assert (most, queue.depth, under_way.working) == (3, 7, 3)
         may_end.set()
-        await until(lambda: is_idle(queue))
+        await until(lambda: under_way.is_idle)
     assert most == 3
 
 
@@ -109,11 +120,11 @@ async def test_a_storm_of_events_costs_few_turns() -> None:
         seen.append(key)
 
     begun = time.monotonic()
-    async with Running(queue, work):
+    async with Running(queue, work) as under_way:
         for _ in range(100):
             queue.add("job")
             await asyncio.sleep(0.002)
-        await until(lambda: is_idle(queue))
+        await until(lambda: under_way.is_idle)
     assert len(seen) <= 2 + (time.monotonic() - begun) / 0.2
 
 
@@ -158,9 +169,9 @@ async def test_a_failing_key_comes_back_later_and_later_until_it_succeeds() -> N
         if len(turns) < 5:
             raise ValueError(f"fault {len(turns)}")
 
-    async with Running(queue, work):
+    async with Running(queue, work) as under_way:
         queue.add("job")
-        await until(lambda: len(turns) == 5 and not queue._working)
+        await until(lambda: len(turns) == 5 and not under_way.working)
         pauses = [later - earlier for earlier, later in pairwise(turns)]
         assert all(pause >= 0.01 * 2**n for n, pause in enumerate(pauses))
         assert faults == [("job", f"fault {n}") for n in range(1, 5)]
@@ -236,9 +247,10 @@ async def test_stop_waits_for_running_turns_and_starts_no_others() -> None:
 
 
 async def test_cancelling_the_run_cancels_the_turns_and_leaves_none_behind() -> None:
-    queue, cancelled = KeyedQueue[str](min_interval=0.0), list[str]()
+    queue, begun, cancelled = KeyedQueue[str](min_interval=0.0), list[str](), list[str]()
 
     async def work(key: str) -> None:
+        begun.append(key)
         try:
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
@@ -248,30 +260,35 @@ async def test_cancelling_the_run_cancels_the_turns_and_leaves_none_behind() -> 
     queue.add("a")
     queue.add("b")
     task = asyncio.create_task(queue.run(work, concurrency=2))
-    await until(lambda: len(queue._working) == 2)
+    await until(lambda: len(begun) == 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert sorted(cancelled) == ["a", "b"]
-    assert not queue._working
 
 
 async def test_the_queue_keeps_no_memory_of_keys_that_are_done() -> None:
-    queue, seen = KeyedQueue[str](min_interval=0.01), list[str]()
+    queue, done = KeyedQueue[str](min_interval=0.01), 0
 
     async def work(key: str) -> None:
-        seen.append(key)
+        nonlocal done
+        done += 1
+        if done % 10 == 0:
+            await asyncio.sleep(0)
 
-    async with Running(queue, work):
-        for number in range(500):
-            queue.add(f"job-{number}")
-        await until(lambda: len(seen) == 500 and not queue._working)
-        await asyncio.sleep(0.02)
-        queue.add("last")
-        await until(lambda: len(seen) == 501 and not queue._working)
-    left = [queue._due, queue._failures, queue._working, queue._heap]
-    assert not any(left)
-    assert len(queue._not_before) <= 1
+    tracemalloc.start()
+    try:
+        async with Running(queue, work) as under_way:
+            before, _ = tracemalloc.get_traced_memory()
+            for number in range(5000):
+                queue.add(f"job-{number}")
+            await until(lambda: under_way.is_idle)
+            await asyncio.sleep(0.02)
+            queue.add("last")
+            await until(lambda: done == 5001)
+            assert tracemalloc.get_traced_memory()[0] - before < 300_000
+    finally:
+        tracemalloc.stop()
 
 
 async def test_seconds_of_waiting_and_working_are_observed() -> None:
@@ -290,11 +307,34 @@ async def test_seconds_of_waiting_and_working_are_observed() -> None:
     assert worked >= 0.025
 
 
-async def test_a_key_added_many_times_keeps_the_heap_small():
+def test_requests_that_were_overtaken_do_not_pile_up():
     queue: KeyedQueue[str] = KeyedQueue()
-    for seconds in range(5000, 0, -1):
-        queue.add_after("job", seconds)
-    assert len(queue._heap) < 200
+    tracemalloc.start()
+    try:
+        for seconds in range(20_000, 0, -1):
+            queue.add_after("job", seconds)
+        assert tracemalloc.get_traced_memory()[0] < 200_000
+    finally:
+        tracemalloc.stop()
+    assert queue.depth == 1
+
+
+async def test_turns_keep_their_order_when_overtaken_requests_are_dropped():
+    queue, turns, drawn = KeyedQueue[str](min_interval=0.0), list[str](), random.Random(7)
+    earliest, latest = dict[str, float](), dict[str, float]()
+    for sooner in range(640):
+        key, seconds = f"job-{drawn.randrange(64)}", 0.001 * (drawn.randrange(300) + 640 - sooner)
+        earliest[key] = min(time.monotonic() + seconds, earliest.get(key, LONG + time.monotonic()))
+        queue.add_after(key, seconds)
+        latest[key] = min(time.monotonic() + seconds, latest.get(key, LONG + time.monotonic()))
+
+    async def work(key: str) -> None:
+        turns.append(key)
+
+    async with Running(queue, work, concurrency=1) as under_way:
+        await until(lambda: under_way.is_idle)
+    assert len(turns) == len(earliest)
+    assert all(earliest[one] <= latest[following] for one, following in pairwise(turns))
 
 
 async def test_it_is_crowded_while_a_key_waits_for_a_turn_in_progress():

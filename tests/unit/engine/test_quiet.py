@@ -60,18 +60,6 @@ async def test_services_are_created_before_the_pods_that_need_them():
     assert kinds.index(Kind.POD) > max(at for at, kind in enumerate(kinds) if kind is Kind.SERVICE)
 
 
-async def test_a_rejection_is_forgotten_once_the_action_succeeds():
-    model = Model(job(workers=1))
-    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
-    for _ in range(4):
-        model.now += 100
-        await model.step()
-    assert model.status.reason == "QuotaExceeded"
-    model.rejects.clear()
-    await model.settle()
-    assert (model.status.phase, model.status.reason) == (Phase.RUNNING, "Running")
-
-
 async def test_a_job_that_is_gone_is_forgotten_and_one_of_the_same_name_starts_afresh():
     model = Model(job(workers=1))
     model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")

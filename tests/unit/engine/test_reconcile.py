@@ -271,3 +271,18 @@ async def test_while_many_jobs_start_each_is_reported_twice_before_it_runs(jobs:
     await fleet.pass_seconds(6, pods_start=True)
     assert {model.status.phase for model in fleet.models.values()} == {Phase.RUNNING}
     assert set(fleet.written.values()) == {most}
+
+
+async def test_whether_a_job_still_exists_is_asked_once_for_many_pods():
+    model = Model(job(workers=5 * LOOK_EVERY))
+    asked: list[int] = []
+    is_current = model.is_current
+
+    def counting(job_: PaddleJob) -> bool:
+        asked.append(len(model.pods))
+        return is_current(job_)
+
+    model.is_current = counting  # type: ignore[method-assign]
+    await model.step()
+    assert len(model.pods) == 5 * LOOK_EVERY
+    assert (len(asked), asked[0]) == (5, 0), "a job that is gone gets no pod at all"

@@ -62,7 +62,7 @@ async def test_the_only_pod_of_a_job_is_created_next_although_another_job_of_its
 
 async def test_a_rejection_counts_from_one_again_after_the_action_succeeded():
     model = Model(job(workers=1))
-    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "denied by a policy")
     for _ in range(5):
         model.now += 100
         await model.step()
@@ -71,12 +71,12 @@ async def test_a_rejection_counts_from_one_again_after_the_action_succeeded():
     await model.settle()
     assert model.status.phase is Phase.RUNNING
     model.pods.clear()
-    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "denied by a policy")
     waits = []
     for _ in range(12):
         wake_at = await model.step()
         assert wake_at is not None
-        if model.status.reason == "QuotaExceeded":
+        if model.status.reason == "AdmissionRejected":
             waits.append(wake_at - model.now)
         model.now = max(model.now, wake_at)
     assert min(wait for wait in waits if wait > 0) <= 2
@@ -100,3 +100,16 @@ async def test_a_rejection_counts_although_requests_that_were_in_flight_with_it_
     with pytest.raises(Rejected, match="exceeded quota"):
         await carry_out(actions, perform)
     assert max(performed) < 10, "no other is tried"
+
+
+async def test_a_rejection_is_planned_with_at_once_so_that_the_status_tells():
+    model = Model(job(workers=2))
+    model.rejects["mnist-worker-0"] = Rejected("Forbidden", "exceeded quota: pods")
+    assert await model.step() == model.now
+    assert (await model.step() or 0) > model.now, "then it waits until the action is due again"
+    assert model.status.reason == "QuotaExceeded"
+
+
+def test_a_rejection_says_why_also_in_a_traceback():
+    error = Rejected("Forbidden", "exceeded quota: pods")
+    assert (error.reason, error.message, str(error)) == ("Forbidden", "exceeded quota: pods", "exceeded quota: pods")

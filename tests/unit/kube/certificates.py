@@ -12,6 +12,20 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+USES = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
+SIGNS = x509.KeyUsage(**{use: use == "key_cert_sign" for use in USES})
+"""Python 3.13 and newer demand this extension and those of the keys."""
+
 
 @dataclass(frozen=True)
 class Authority:
@@ -28,9 +42,9 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         addresses = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         names = x509.SubjectAlternativeName([*addresses, *(x509.DNSName(dns) for dns in dns_names)])
-        certificate = (_builder(name, self.certificate.subject, key).add_extension(names, critical=False)).sign(
-            self.key, hashes.SHA256()
-        )
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        builder = _builder(name, self.certificate.subject, key).add_extension(issuer, critical=False)
+        certificate = builder.add_extension(names, critical=False).sign(self.key, hashes.SHA256())
         cert_file, key_file = self.directory / f"{name}.crt", self.directory / f"{name}.key"
         cert_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         key_file.write_bytes(_pem(key))
@@ -43,6 +57,8 @@ def new_authority(directory: Path) -> Authority:
     certificate = (
         _builder("test authority", subject, key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(SIGNS, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
     (directory / "ca.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

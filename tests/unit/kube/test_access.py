@@ -6,6 +6,7 @@ import base64
 import os
 import ssl
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from aiohttp import web
 
 from paddlejob.errors import NoCredentials, Unreachable
 from paddlejob.kube import access as access_module
-from paddlejob.kube.access import find_access, in_cluster
+from paddlejob.kube.access import Access, Credential, client_tls, find_access, in_cluster
 from paddlejob.kube.client import Client
 from paddlejob.kube.kubeconfig import from_kubeconfig
 from paddlejob.kube.resource import PODS
@@ -34,29 +35,25 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture(autouse=True)
 def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+    variables = "KUBECONFIG KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT HTTP_PROXY HTTPS_PROXY NO_PROXY"
+    for name in variables.split():
         monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("paddlejob.kube.transport.FIRST_BACKOFF", 0.001)
 
 
 @pytest.fixture
 def write_config(tmp_path: Path) -> WriteConfig:
-    def write(
-        name: str = "config",
-        *,
-        cluster: dict[str, Any] | None = None,
-        user: dict[str, Any] | None = None,
-        **context: str,
-    ) -> str:
-        file = tmp_path / name
+    def write(name: str = "config", *, cluster: Any = None, user: Any = None, **context: str) -> str:
         config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": name,
-            "clusters": [{"name": name, "cluster": cluster or {"server": "http://127.0.0.1:8001"}}],
+            "apiVersion": "v1", "kind": "Config", "current-context": name,
+            "clusters": [{"name": name, "cluster": {"server": "http://127.0.0.1:8001", **(cluster or {})}}],
             "users": [{"name": name, "user": user or {}}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name, **context}}],
-        }
+        }  # fmt: skip
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(yaml.safe_dump(config))
         return str(file)
 
@@ -67,16 +64,11 @@ def plugin(tmp_path: Path, body: str) -> dict[str, Any]:
     """A credential plugin that is a Python program."""
     program = tmp_path / "plugin.py"
     program.write_text(body)
-    return {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1",
-            "command": sys.executable,
-            "args": [str(program)],
-            "env": [{"name": "REALM", "value": "test"}],
-            "installHint": "Install the plugin from the shop.",
-            "interactiveMode": "Never",
-        }
-    }
+    return {"exec": {
+        "apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": [str(program)],
+        "env": [{"name": "REALM", "value": "test"}], "installHint": "Install the plugin from the shop.",
+        "interactiveMode": "Never",
+    }}  # fmt: skip
 
 
 COUNTING_PLUGIN = """
@@ -91,20 +83,66 @@ print(json.dumps({"apiVersion": info["apiVersion"], "kind": "ExecCredential", "s
 """
 
 
-async def test_a_token_and_a_namespace_are_read(write_config: WriteConfig) -> None:
+def lasting(tmp_path: Path, seconds: float = 3600) -> dict[str, Any]:
+    """A plugin whose tokens expire."""
+    expiry = (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return plugin(tmp_path, COUNTING_PLUGIN % ("t", f'status["expirationTimestamp"] = "{expiry}"'))
+
+
+def certified(tmp_path: Path, cert: Path, key: Path) -> dict[str, Any]:
+    """A plugin that gives a certificate."""
+    gives = (
+        f'status = {{"clientCertificateData": open({str(cert)!r}).read(), "clientKeyData": open({str(key)!r}).read()}}'
+    )
+    return plugin(tmp_path, COUNTING_PLUGIN % ("t", gives))
+
+
+async def test_the_server_and_the_namespace_are_those_of_the_context(write_config: WriteConfig) -> None:
     access = from_kubeconfig(write_config(user={"token": "secret"}, namespace="ml"))
-    assert access.server == "http://127.0.0.1:8001"
-    assert access.namespace == "ml"
-    assert await access.authorization() == "Bearer secret"
+    assert (access.server, access.namespace) == ("http://127.0.0.1:8001", "ml")
+    assert Access("https://api.test/").server == "https://api.test"
 
 
-async def test_a_user_without_credentials_sends_no_header(write_config: WriteConfig) -> None:
-    assert await from_kubeconfig(write_config()).authorization() == ""
+@pytest.mark.parametrize(
+    ("user", "header"),
+    [
+        ({"token": "secret"}, "Bearer secret"),
+        ({}, ""),
+        ({"username": "ada", "password": "x"}, "Basic " + base64.b64encode(b"ada:x").decode()),
+    ],
+)
+async def test_the_credentials_of_the_user_are_sent(write_config: WriteConfig, user: Any, header: str) -> None:
+    assert await from_kubeconfig(write_config(user=user)).authorization() == header
 
 
-async def test_a_name_and_a_password_are_sent_as_such(write_config: WriteConfig) -> None:
-    access = from_kubeconfig(write_config(user={"username": "ada", "password": "x"}))
-    assert await access.authorization() == "Basic " + base64.b64encode(b"ada:x").decode()
+@pytest.mark.parametrize(
+    ("user", "headers"),
+    [
+        ({"token": "secret"}, ()),
+        ({"as": "ada"}, (("Impersonate-User", "ada"),)),
+        (
+            {"as": "ada", "as-groups": ["dev", "ml"], "as-uid": "7", "as-user-extra": {"example.org/a b": ["x", "y"]}},
+            (
+                ("Impersonate-User", "ada"),
+                ("Impersonate-Group", "dev"),
+                ("Impersonate-Group", "ml"),
+                ("Impersonate-Uid", "7"),
+                ("Impersonate-Extra-example.org%2Fa%20b", "x"),
+                ("Impersonate-Extra-example.org%2Fa%20b", "y"),
+            ),
+        ),
+    ],
+)
+def test_requests_are_made_on_behalf_of_the_user_that_the_file_names(
+    write_config: WriteConfig, user: Any, headers: tuple[tuple[str, str], ...]
+) -> None:
+    assert from_kubeconfig(write_config(user=user)).impersonation == headers
+
+
+@pytest.mark.parametrize("user", [{"as-groups": ["system:masters"]}, {"as-uid": "7"}, {"as-user-extra": {"a": ["b"]}}])
+def test_a_group_without_a_user_is_an_error(write_config: WriteConfig, user: Any) -> None:
+    with pytest.raises(NoCredentials, match="as-groups, as-uid and as-user-extra need `as`"):
+        from_kubeconfig(write_config(user=user))
 
 
 async def test_of_a_list_of_files_the_first_one_to_set_a_thing_wins(write_config: WriteConfig) -> None:
@@ -142,27 +180,56 @@ async def test_after_the_current_context_has_changed_the_token_is_still_that_of_
     assert await access.authorization() == "Bearer first"
 
 
-async def test_a_plugin_runs_once_and_again_when_its_token_expires(write_config: WriteConfig, tmp_path: Path) -> None:
-    soon = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    lasting = COUNTING_PLUGIN % ("t", f'status["expirationTimestamp"] = "{soon}"')
-    access = from_kubeconfig(write_config(user=plugin(tmp_path, lasting)))
-    assert [await access.authorization() for _ in range(3)] == ["Bearer t-test-1"] * 3
-
-    assert await access.renew("Bearer t-test-1"), "a 401 runs it before its time"
-    assert await access.authorization() == "Bearer t-test-2"
-    assert await access.renew("Bearer t-test-1"), "the rejected one is replaced already"
-    assert await access.authorization() == "Bearer t-test-2"
-
-
-async def test_a_plugin_whose_token_has_expired_is_run_for_the_next_request(
-    write_config: WriteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_plugin_runs_once_and_again_when_its_token_is_rejected(
+    write_config: WriteConfig, tmp_path: Path
 ) -> None:
-    soon = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    lasting = COUNTING_PLUGIN % ("t", f'status["expirationTimestamp"] = "{soon}"')
-    access = from_kubeconfig(write_config(user=plugin(tmp_path, lasting)))
-    now = access_module.time.monotonic()
-    monkeypatch.setattr(access_module.time, "monotonic", lambda: now + 3590)
-    assert await access.authorization() == "Bearer t-test-2"
+    access = from_kubeconfig(write_config(user=lasting(tmp_path)))
+    assert [await access.authorization() for _ in range(3)] == ["Bearer t-test-1"] * 3
+    for _ in range(2):
+        assert await access.renew("Bearer t-test-1"), (
+            "at first it runs again, then the rejected one is replaced already"
+        )
+        assert await access.authorization() == "Bearer t-test-2"
+
+
+@pytest.mark.parametrize(
+    ("expires_in", "used_for"), [(1000, 940), (200, 150), (-50, 1)], ids=["a minute early", "a quarter early", "past"]
+)
+async def test_a_token_is_renewed_a_while_before_it_expires(
+    write_config: WriteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expires_in: float, used_for: float
+) -> None:
+    begun = time.monotonic()
+    access = from_kubeconfig(write_config(user=lasting(tmp_path, expires_in)))
+    read = time.monotonic()
+
+    async def used_at(moment: float) -> str:
+        with monkeypatch.context() as patched:
+            patched.setattr("paddlejob.kube.access.time.monotonic", lambda: moment)
+            return await access.authorization()
+
+    before = await used_at(begun + used_for - 2)
+    assert await used_at(read + used_for + 2) != before
+
+
+async def test_a_credential_without_an_expiry_is_fetched_once() -> None:
+    fetched: list[int] = []
+
+    def fetch() -> Credential:
+        fetched.append(1)
+        return Credential(f"Bearer {len(fetched)}")
+
+    access = Access("http://api.test", fetch=fetch)
+    assert [await access.authorization() for _ in range(2)] == ["Bearer 1"] * 2
+    assert await access.renew("Bearer 1")
+    assert await access.authorization() == "Bearer 2"
+    expired = Access("http://api.test", fetch=fetch, credential=Credential("Bearer old", expires_at=0.0))
+    assert await expired.authorization() == "Bearer 3"
+
+
+async def test_a_rejected_credential_that_stays_the_same_is_not_sent_again() -> None:
+    access = Access("http://api.test", fetch=lambda: Credential("Bearer same"))
+    assert await access.authorization() == "Bearer same"
+    assert not await access.renew("Bearer same")
 
 
 def test_a_plugin_that_fails_is_quoted_with_its_install_hint(write_config: WriteConfig, tmp_path: Path) -> None:
@@ -198,18 +265,45 @@ def test_an_unusable_file_is_named_with_the_reason(tmp_path: Path, content: str,
     assert str(file) in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "proxy"),
+    [
+        ({"server": "https://api.test"}, "http://proxy.test:3128"),
+        ({"server": "https://128.0.0.1"}, "http://proxy.test:3128"),
+        ({"server": "http://api.test"}, None),
+        ({"server": "https://api.test", "proxy-url": "http://own:1"}, "http://own:1"),
+        ({"server": "https://api.test", "proxy-url": "https://own:1"}, "https://own:1"),
+        ({"server": "https://inside.test"}, None),
+        ({"server": "https://127.0.0.1:1"}, None),
+        ({"server": "https://127.8.8.8:6443"}, None),
+        ({"server": "https://[::1]:6443"}, None),
+        ({"server": "https://localhost:6443"}, None),
+    ],
+)
 def test_a_proxy_comes_from_the_file_or_the_environment_but_not_for_loopback(
-    write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch
+    write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch, cluster: dict[str, str], proxy: str | None
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
     monkeypatch.setenv("NO_PROXY", "inside.test")
-    away = {"server": "https://api.test"}
-    assert from_kubeconfig(write_config(cluster=away)).proxy == "http://proxy.test:3128"
-    assert from_kubeconfig(write_config(cluster=away | {"proxy-url": "http://own:1"})).proxy == "http://own:1"
-    assert from_kubeconfig(write_config(cluster={"server": "https://inside.test"})).proxy is None
-    assert from_kubeconfig(write_config(cluster={"server": "https://127.0.0.1:1"})).proxy is None
-    with pytest.raises(NoCredentials, match="use an http or https proxy"):
-        from_kubeconfig(write_config(cluster=away | {"proxy-url": "socks5://own:1"}))
+    assert from_kubeconfig(write_config(cluster=cluster)).proxy == proxy
+
+
+def test_only_http_proxies_are_supported(write_config: WriteConfig) -> None:
+    with pytest.raises(NoCredentials, match=r"the proxy socks5://a:1 is not supported; use an http or https proxy"):
+        from_kubeconfig(write_config(cluster={"proxy-url": "socks5://a:1"}))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({}, "set KUBECONFIG"),
+        ({"context": "one"}, r"\.kube/config: no such file; set KUBECONFIG"),
+        ({"kubeconfig": "/absent"}, "absent: no such file"),
+    ],
+)
+def test_without_a_file_the_error_names_the_one_that_is_missing(chosen: dict[str, str], message: str) -> None:
+    with pytest.raises(NoCredentials, match=message):
+        find_access(**chosen)
 
 
 def test_a_context_that_does_not_exist_is_named(write_config: WriteConfig) -> None:
@@ -217,14 +311,19 @@ def test_a_context_that_does_not_exist_is_named(write_config: WriteConfig) -> No
         from_kubeconfig(write_config(), "other")
 
 
-def test_without_any_configuration_the_error_says_what_to_set() -> None:
-    with pytest.raises(NoCredentials, match="set KUBECONFIG"):
-        find_access()
+async def test_a_file_that_is_named_wins_over_the_environment_that_over_the_home_directory_and_that_over_the_pod(
+    write_config: WriteConfig, account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def token(**chosen: str) -> str:
+        return (await find_access(**chosen).authorization()).removeprefix("Bearer ")
 
-
-async def test_the_environment_names_the_file(write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBECONFIG", write_config(user={"token": "from-env"}))
-    assert await find_access().authorization() == "Bearer from-env"
+    monkeypatch.setattr(access_module.in_cluster, "__defaults__", (account,))
+    assert await token() == "one"
+    file = write_config("home/.kube/config", user={"token": "of-home"})
+    assert await token() == await token(context="home/.kube/config") == "of-home"
+    monkeypatch.setenv("KUBECONFIG", write_config("env", user={"token": "of-env"}))
+    assert await token() == "of-env"
+    assert await token(kubeconfig=file) == "of-home"
 
 
 @pytest.fixture
@@ -262,10 +361,44 @@ async def test_ca_certificates_that_rotate_are_added(
     assert len(access.tls.get_ca_certs()) == len(before) + 1, "each once"
 
 
+def test_outside_a_cluster_there_is_no_service_account() -> None:
+    with pytest.raises(NoCredentials, match="not running in a cluster"):
+        in_cluster()
+
+
+def test_the_port_and_the_namespace_of_a_pod_have_defaults(account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.delenv("KUBERNETES_SERVICE_PORT")
+    (account / "namespace").unlink()
+    assert (in_cluster(account).server, in_cluster(account).namespace) == ("https://10.0.0.1:443", "default")
+
+
+def test_an_empty_token_is_an_error(account: Path) -> None:
+    (account / "token").write_text(" \n")
+    with pytest.raises(NoCredentials, match="token is empty"):
+        in_cluster(account)
+
+
 def test_a_service_account_that_is_not_mounted_is_an_error_with_a_remedy(account: Path) -> None:
     (account / "token").unlink()
     with pytest.raises(NoCredentials, match="automountServiceAccountToken"):
         in_cluster(account)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_certificates_that_cannot_be_loaded_are_named(tmp_path: Path, content: str | None) -> None:
+    if content:
+        (tmp_path / "ca.crt").write_text(content)
+    with pytest.raises(NoCredentials, match=r"cannot be loaded: .*; check .*ca\.crt, .*me\.crt$"):
+        client_tls(ca_file=str(tmp_path / "ca.crt"), cert_file=str(tmp_path / "me.crt"))
+
+
+def test_names_and_authorities_are_verified_unless_that_is_turned_off() -> None:
+    assert client_tls().verify_mode is ssl.CERT_REQUIRED
+    assert client_tls().check_hostname
+    assert not client_tls().verify_flags & ssl.VERIFY_X509_STRICT
+    loose = client_tls(verify=False)
+    assert (loose.verify_mode, loose.check_hostname) == (ssl.CERT_NONE, False)
 
 
 @pytest.fixture
@@ -317,20 +450,20 @@ async def test_a_plugin_may_give_a_certificate(
     authority: Authority, tls_server: str, write_config: WriteConfig, tmp_path: Path
 ) -> None:
     cert, key = authority.issue("robot")
-    gives = f"""status = {{"clientCertificateData": open({str(cert)!r}).read(),
-    "clientKeyData": open({str(key)!r}).read()}}"""
-    config = write_config(
-        cluster={"server": tls_server, "certificate-authority": "ca.crt"},
-        user=plugin(tmp_path, COUNTING_PLUGIN % ("t", gives)),
-    )
-    async with Client(from_kubeconfig(config)) as client:
+    cluster = {"server": tls_server, "certificate-authority": "ca.crt"}
+    access = from_kubeconfig(write_config(cluster=cluster, user=certified(tmp_path, cert, key)))
+    async with Client(access) as client:
         assert await client.get(PODS, "a", "ml") == {"client": ["robot"]}
+    assert not await access.renew("")
+    assert (tmp_path / "count").read_text() == "2", "it ran again"
+    key.write_text("no key")
+    with pytest.raises(NoCredentials, match="certificate"):
+        await access.renew("")
 
 
 async def test_a_server_of_another_authority_is_rejected_unless_verification_is_off(
-    tls_server: str, write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch
+    tls_server: str, write_config: WriteConfig
 ) -> None:
-    monkeypatch.setattr("paddlejob.kube.transport.FIRST_BACKOFF", 0.001)
     async with Client(from_kubeconfig(write_config("strict", cluster={"server": tls_server}))) as client:
         with pytest.raises(Unreachable, match="certificate"):
             await client.get(PODS, "a", "ml")
@@ -340,9 +473,8 @@ async def test_a_server_of_another_authority_is_rejected_unless_verification_is_
 
 
 async def test_the_name_on_the_servers_certificate_may_be_given(
-    authority: Authority, tls_server: str, write_config: WriteConfig, monkeypatch: pytest.MonkeyPatch
+    authority: Authority, tls_server: str, write_config: WriteConfig
 ) -> None:
-    monkeypatch.setattr("paddlejob.kube.transport.FIRST_BACKOFF", 0.001)
     cluster = {"server": tls_server, "certificate-authority": "ca.crt", "tls-server-name": "api.test"}
     async with Client(from_kubeconfig(write_config("named", cluster=cluster))) as client:
         assert await client.get(PODS, "a", "ml") == {"client": []}

@@ -12,8 +12,7 @@ from paddlejob.kube.api_errors import api_error, is_retriable
 from paddlejob.kube.client import Client
 from paddlejob.kube.discovery import Discovery
 from paddlejob.kube.resource import Resource
-
-from .conftest import Serve
+from tests.support.scripted_cluster import Serve
 
 
 def body(**fields: object) -> bytes:

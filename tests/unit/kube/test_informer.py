@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
@@ -16,10 +17,8 @@ from paddlejob.kube import transport
 from paddlejob.kube.client import Client
 from paddlejob.kube.informer import Informer
 from paddlejob.kube.resource import PODS
-
-from .conftest import Serve
-
-LONG = 30.0
+from tests.support.scripted_cluster import Serve
+from tests.support.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +26,6 @@ def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informer_module, "FIRST_BACKOFF", 0.005)
     monkeypatch.setattr(informer_module, "ABSENT_RETRY_SECONDS", 0.02)
     monkeypatch.setattr(transport, "FIRST_BACKOFF", 0.005)
-
-
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(LONG):
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 def pod(name: str, version: int) -> dict[str, Any]:
@@ -92,13 +85,18 @@ async def test_an_optional_resource_is_used_in_the_version_that_is_served(serve:
         assert (informer.resource.version, informer.absent, len(informer)) == ("v0", False, 1)
 
 
-async def test_a_resource_that_is_served_in_no_version_is_absent_until_it_is_installed(serve: Serve) -> None:
-    script = Script([404, 404, 404, (5, [pod("a", 3)])], [[None]])
+async def test_a_resource_that_is_served_in_no_version_is_absent_until_it_is_installed_and_never_an_error(serve: Serve):
+    script, seen = Script([404, 404, 404, 404, (5, [pod("a", 3)])], [[None]]), set[str]()
+
+    def installed() -> bool:
+        seen.add(informer.last_error)
+        return informer.synced.is_set() and not informer.absent
+
     async with running(serve, script, optional=True, versions=("v1", "v0")) as informer:
         await until(informer.synced.is_set)
         assert informer.absent
-        await until(lambda: not informer.absent)
-        assert script.listed == 4
+        await until(installed)
+        assert (script.listed, list(informer), seen) == (5, ["3"], {""})
 
 
 async def test_an_optional_resource_that_may_not_be_read_keeps_no_operator_from_starting(
@@ -150,16 +148,6 @@ async def test_another_error_in_a_watch_is_reported_and_means_a_new_list_too(ser
     async with running(serve, script) as informer:
         await until(lambda: script.watched_from == ["5", "6"])
         await until(lambda: informer.last_error == "")
-
-
-async def test_an_optional_resource_that_is_not_installed_is_absent_until_it_is(serve: Serve) -> None:
-    script = Script([404, 404, (5, [pod("a", 3)])], [])
-    async with running(serve, script, optional=True) as informer:
-        await informer.synced.wait()
-        assert informer.absent
-        assert informer.last_error == ""
-        await until(lambda: informer.get("ml", "a"))
-        assert not informer.absent
 
 
 async def test_an_optional_resource_that_is_removed_takes_its_objects_with_it(serve: Serve) -> None:
@@ -270,13 +258,54 @@ async def test_only_an_informer_of_metadata_asks_for_no_more(serve: Serve, metad
     ]
 
 
-async def test_an_optional_resource_that_stays_absent_is_never_an_error(serve: Serve) -> None:
-    script, seen = Script([404], []), set[str]()
-
-    def looked_often() -> bool:
-        seen.add(informer.last_error)
-        return script.listed >= 6
-
+async def test_a_resource_that_is_absent_counts_as_contact_and_is_asked_for_now_and_then(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(informer_module, "ABSENT_RETRY_SECONDS", 3600.0)
+    script = Script([500, 404], [])
+    began = time.monotonic()
     async with running(serve, script, optional=True) as informer:
-        await until(looked_often)
-    assert seen == {""}
+        await until(lambda: informer.absent)
+        await asyncio.sleep(0.1)
+        assert script.listed == 2, "and not again for an hour"
+        assert (informer.last_error, informer.failing_since) == ("", None)
+        assert informer.last_contact >= began
+
+
+async def test_since_when_a_list_fails_is_known_until_it_succeeds(serve: Serve):
+    script = Script([500, 500, (5, [pod("a", 3)])], [])
+    async with running(serve, script) as informer:
+        await until(lambda: informer.last_error)
+        first = informer.failing_since
+        assert first is not None
+        await until(lambda: script.listed == 2)
+        assert informer.failing_since in (first, None), "since the first failure"
+        await until(lambda: informer.get("ml", "a"))
+        await until(lambda: informer.failing_since is None)
+
+
+async def test_an_overloaded_server_does_not_have_to_list_everything_again(serve: Serve):
+    """Overload ends a watch; the version is still good."""
+    busy = ("ERROR", {"kind": "Status", "code": 429, "reason": "TooManyRequests", "message": "busy"})
+    script = Script([(5, [])], [[busy], [None]])
+    async with running(serve, script):
+        await until(lambda: len(script.watched_from) == 2)
+    assert script.watched_from == ["5", "5"]
+    assert script.listed == 1
+
+
+def test_our_own_writes_and_deletions_are_seen_before_the_watch_reports_them():
+    informer = Informer(
+        Client.__new__(Client), PODS, lambda raw: raw["metadata"]["uid"], index=lambda value: [value[:5]]
+    )
+    seen: list[tuple[str | None, str | None]] = []
+    informer.add_event_handler(lambda old, new: seen.append((old, new)))
+    informer.record_write(pod("a", 5))
+    assert (informer.get("ml", "a"), len(informer), list(informer)) == ("uid-a", 1, ["uid-a"])
+    assert (informer.by_index("uid-a"), informer.by_index("uid-b")) == (["uid-a"], [])
+    informer.record_delete("ml", "a", "another uid")
+    assert informer.get("ml", "a") == "uid-a"
+    informer.record_delete("ml", "a", "uid-a")
+    informer.record_write(pod("a", 5))
+    assert informer.get("ml", "a") is None
+    assert seen == [(None, "uid-a"), ("uid-a", None)]

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import NAMESPACES, PODS
-
-from .conftest import Serve
+from tests.support.scripted_cluster import Serve
 
 POD = {"metadata": {"name": "a", "namespace": "ml"}, "spec": {}}
 OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}

@@ -13,11 +13,6 @@ def test_paths_follow_group_namespace_and_subresource() -> None:
     assert CRDS.item("x.y") == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x.y"
 
 
-def test_the_api_version_of_the_core_group_has_no_slash() -> None:
-    assert PODS.api_version == "v1"
-    assert LEASES.api_version == "coordination.k8s.io/v1"
-
-
 def test_a_resource_is_named_as_kubectl_names_it() -> None:
     assert (str(PODS), PODS.api_version) == ("pods", "v1")
     assert (str(LEASES), LEASES.api_version) == ("leases.coordination.k8s.io", "coordination.k8s.io/v1")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,8 +46,12 @@ def test_a_deleted_object_does_not_come_back_by_a_late_event() -> None:
     store = new_store()
     store.put(pod("a", 1))
     store.remove((ML, "a"), "uid-a", 5)
-    store.put(pod("a", 3))
-    assert store.get(ML, "a") is None
+    store.remove((ML, "a"), "uid-a", 2)
+    for late in (3, 5):
+        store.put(pod("a", late))
+        assert store.get(ML, "a") is None
+    store.put(pod("a", 6))
+    assert store.get(ML, "a") == ("job", "at 6"), "it had only left the selector"
 
 
 def test_an_object_that_we_deleted_stays_deleted_whatever_the_watch_still_says() -> None:
@@ -68,25 +70,12 @@ def test_a_new_object_of_the_same_name_is_not_mistaken_for_the_old_one() -> None
     assert store.get(ML, "a") == ("job", "at 5")
 
 
-def test_an_object_that_left_the_selector_may_match_it_again() -> None:
-    store = new_store()
-    store.put(pod("a", 1))
-    store.remove((ML, "a"), "uid-a", 2)
-    store.put(pod("a", 3))
-    assert store.get(ML, "a") == ("job", "at 3")
-
-
 def test_a_list_removes_what_it_lacks_but_not_what_is_newer_than_it() -> None:
     store = new_store()
-    store.put(pod("gone", 3))
-    store.put(pod("kept", 4))
-    store.put(pod("ours", 12))
+    for name, version in (("gone", 10), ("kept", 4), ("ours", 11)):
+        store.put(pod(name, version))
     store.prune({(ML, "kept")}, version=10)
-    assert [store.get(ML, name) for name in ("gone", "kept", "ours")] == [
-        None,
-        ("job", "at 4"),
-        ("job", "at 12"),
-    ]
+    assert list(store) == [("job", "at 4"), ("job", "at 11")]
 
 
 def test_event_handlers_are_called_once_per_change() -> None:
@@ -125,25 +114,48 @@ def test_an_object_that_cannot_be_read_is_ignored_and_logged(caplog: pytest.LogC
     assert "ml/bad" in caplog.text
 
 
-def test_after_a_restore_from_backup_smaller_versions_are_accepted() -> None:
+def test_after_a_restore_from_backup_smaller_versions_are_accepted_and_values_stay_until_the_list_replaces_them():
+    """Were they dropped, every job would look as if it had lost its pods."""
+    seen: list[tuple[object, object]] = []
     store = new_store()
-    store.put(pod("a", 900))
-    store.put(pod("b", 901))
+    store.put(pod("a", 800))
+    store.put(pod("gone", 801))
+    store.remove((ML, "b"), "uid-b", 900)
+    store.add_event_handler(lambda old, new: seen.append((old and old[1], new and new[1])))
     store.reset_versions()
-    store.put(pod("a", 5))
-    store.prune({(ML, "a")}, version=6)
-    assert store.get(ML, "a") == ("job", "at 5")
-    assert store.get(ML, "b") is None
-    assert store.by_index("job") == [("job", "at 5")]
+    assert (store.get(ML, "a"), store.by_index("job"), seen) == (("job", "at 800"), list(store), [])
+    store.put(pod("a", 0))
+    store.put(pod("b", 11))
+    store.prune({(ML, "a"), (ML, "b")}, version=11)
+    assert seen == [("at 800", "at 0"), (None, "at 11"), ("at 801", None)]
+    store.put(pod("b", 10))
+    assert store.by_index("job") == [("job", "at 0"), ("job", "at 11")], "from then on versions count again"
 
 
-def test_old_tombstones_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "TOMBSTONE_SECONDS", -1.0)
+def test_clearing_reports_every_object_as_deleted():
     store = new_store()
-    for number in range(100):
-        store.put(pod("a", number + 1, uid=f"uid-{number}"))
-        store.remove((ML, "a"), f"uid-{number}", number + 1)
-    assert len(store._tombstones) <= 2
+    store.put(pod("a", 1))
+    store.put(pod("b", 2))
+    seen: list[tuple[object, object]] = []
+    store.add_event_handler(lambda old, new: seen.append((old and old[1], new)))
+    store.clear()
+    assert (len(store), list(store), store.by_index("job")) == (0, [], [])
+    assert seen == [("at 1", None), ("at 2", None)]
+
+
+def test_a_deletion_is_remembered_longer_than_a_response_can_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, now = new_store(), [1000.0]
+    monkeypatch.setattr(store_module.time, "monotonic", lambda: now[0])
+    store.remove((ML, "a"), "uid-a")
+    now[0] += store_module.TOMBSTONE_SECONDS
+    store.remove((ML, "b"), "uid-b")
+    store.put(pod("a", 1))
+    assert len(store) == 0
+    now[0] += 1
+    store.remove((ML, "c"), "uid-c")
+    store.put(pod("a", 1))
+    store.put(pod("b", 1))
+    assert list(store) == [("job", "at 1")], "only the first was long ago"
 
 
 @st.composite
@@ -187,33 +199,3 @@ def test_a_watch_with_late_responses_in_between_ends_at_the_newest_state(
     known = {name: value[1] for name in "abc" if (value := store.get(ML, name))}
     assert known == truth
     assert sorted(value[1] for value in store.by_index("job")) == sorted(truth.values())
-
-
-def test_after_a_restore_the_values_known_so_far_stay_until_the_list_replaces_them():
-    """Were they dropped, every job would look as if it had lost its pods."""
-    seen: list[tuple[str | None, str | None]] = []
-    store: Store[str] = Store(lambda raw: raw["data"], lambda value: (value[:1],))
-    store.put(stored("a", 800, "before"))
-    store.remove(("ml", "b"), "uid-b", 900)
-    store.add_event_handler(lambda old, new: seen.append((old, new)))
-    store.reset_versions()
-    assert (store.get("ml", "a"), store.by_index("b"), seen) == ("before", ["before"], [])
-    store.put(stored("a", 10, "restored"))
-    store.put(stored("b", 11, "back"))
-    assert (store.get("ml", "a"), store.get("ml", "b")) == ("restored", "back")
-    assert seen == [("before", "restored"), (None, "back")]
-    store.put(stored("a", 9, "older"))
-    assert store.get("ml", "a") == "restored", "from then on versions count again"
-
-
-def test_what_a_list_after_a_restore_lacks_is_removed():
-    store: Store[str] = Store(lambda raw: raw["data"], lambda value: ())
-    store.put(stored("a", 800, "before"))
-    store.reset_versions()
-    store.prune(set(), 20)
-    assert len(store) == 0
-
-
-def stored(name: str, version: int, data: str) -> dict[str, Any]:
-    metadata = {"namespace": "ml", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
-    return {"metadata": metadata, "data": data}

@@ -114,7 +114,7 @@ def test_a_role_that_permits_a_list_but_no_watch_is_reported_in_the_same_way(ser
 def test_without_permission_an_indexed_job_uses_dns(server: Plain, script: Script, monkeypatch: pytest.MonkeyPatch):
     script.answers = [rejection(403, "forbidden")]
     names = {f"paddle-cluster-job-{index}.peers": f"10.0.0.{9 - index}" for index in range(3)}
-    monkeypatch.setattr("paddlejob.launch.discovery._resolve", names.__getitem__)
+    monkeypatch.setattr("paddlejob.launch.discovery.look_up", names.__getitem__)
     environ = {**ENVIRON, "POD_IP": "10.0.0.9", "JOB_COMPLETION_INDEX": "0", "JOB_SERVICE": "peers"}
     found = discover(ApiOrDnsDiscovery(server, environ, read_settings(environ, [])))
     assert found.addresses == ("10.0.0.9", "10.0.0.8", "10.0.0.7")

@@ -1,4 +1,4 @@
-"""How much this machine has, and how quantities are read and shown."""
+"""How much this machine has."""
 
 from __future__ import annotations
 
@@ -7,38 +7,29 @@ import platform
 
 import pytest
 
+from paddlejob.cli.doctor.machine import check_machine
+from paddlejob.errors import NotPossible
 from paddlejob.local.machine import resources
-from paddlejob.local.machine.resources import Machine, format_quantity, of_pod, parse_quantity
+from paddlejob.local.machine.resources import Machine, this_machine
+from tests.support.fake_gpus import fake_gpus
 
 
-def test_without_limits_of_a_group_the_whole_machine_is_on_offer(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(resources, "cpu_limit", lambda: None)
-    monkeypatch.setattr(resources, "memory_limit", lambda: None)
-    machine = resources.this_machine()
+@pytest.mark.parametrize(("cpus", "memory"), [(None, None), (1e6, 1 << 62)])
+def test_without_a_limit_of_its_group_that_is_lower_the_whole_machine_is_on_offer(
+    monkeypatch: pytest.MonkeyPatch, cpus: float | None, memory: int | None
+):
+    monkeypatch.setattr(resources, "cpu_limit", lambda: cpus)
+    monkeypatch.setattr(resources, "memory_limit", lambda: memory)
+    machine = this_machine()
     assert machine.capacity("cpu") == len(os.sched_getaffinity(0))
     assert machine.capacity("memory") == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert machine.name == platform.node()
 
 
-def test_a_limit_above_what_the_machine_has_changes_nothing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(resources, "cpu_limit", lambda: 1e6)
-    monkeypatch.setattr(resources, "memory_limit", lambda: 1 << 62)
-    machine = resources.this_machine()
-    assert machine.capacity("cpu") == len(os.sched_getaffinity(0))
-    assert machine.capacity("memory") == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-@pytest.mark.parametrize(
-    ("quantity", "number"), [("2e3", 2000.0), ("2E-1", 0.2), (".5", 0.5), ("-1", -1.0), (1.5, 1.5)]
-)
-def test_exponents_fractions_and_signs_are_read(quantity: str | float, number: float):
-    assert parse_quantity(quantity) == number
-
-
-def test_the_containers_of_a_pod_count_together_and_a_request_goes_before_a_limit():
-    first = {"resources": {"limits": {"cpu": 4, "memory": "1Gi"}, "requests": {"cpu": "500m"}}}
-    second = {"resources": {"requests": {"cpu": 1}, "limits": None}}
-    assert of_pod({"containers": [first, second, {}, {"resources": None}]}) == {"cpu": 1.5, "memory": 2**30}
+def test_only_accelerators_that_jobs_can_use_count():
+    machine = Machine("m", 4.0, 1 << 30, fake_gpus(1))
+    amounts = [machine.capacity(name) for name in ("cpu", "memory", "nvidia.com/gpu", "amd.com/gpu", "storage")]
+    assert amounts == [4.0, float(1 << 30), 1, 0, None]
 
 
 @pytest.mark.parametrize(("kernel", "label"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("riscv64", "riscv64")])
@@ -51,9 +42,8 @@ def test_the_labels_of_this_machine_are_those_of_a_node(monkeypatch: pytest.Monk
     }
 
 
-@pytest.mark.parametrize(
-    ("resource", "quantity", "shown"),
-    [("memory", 1.5 * 2**30, "1.5 GiB"), ("memory", 2**27, "0.1 GiB"), ("cpu", 2.0, "2"), ("cpu", 0.25, "0.25")],
-)
-def test_memory_is_shown_in_gib_and_all_else_as_a_plain_number(resource: str, quantity: float, shown: str):
-    assert format_quantity(resource, quantity) == shown
+def test_other_systems_than_linux_are_rejected_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    with pytest.raises(NotPossible, match="needs Linux, and this is Darwin"):
+        this_machine()
+    assert [check.what for check in check_machine()] == ["system"]

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from paddlejob.api.types import PaddleJob, Phase
-from paddlejob.engine.backend import Key
 from paddlejob.local import controller as under_test
 from paddlejob.local.backend import LocalBackend
 from paddlejob.local.controller import JobController
+from paddlejob.local.job import JobRegistry, LocalJob
 from paddlejob.local.kubelet import Kubelet
+from paddlejob.local.log_watch import LogWatch
 from paddlejob.local.machine.resources import Machine
-from paddlejob.local.objects import JobObjects
 from paddlejob.local.options import RunOptions
-from paddlejob.local.runtime.pod_runtime import PodRuntime
 from paddlejob.local.scheduler import Scheduler
 from paddlejob.local.state.changes import change_spec, mark_for_deletion
-from paddlejob.local.state.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, JobStore
+from paddlejob.locks import ProcessLock
 from paddlejob.plan import PodPhase
 from tests.support.builders import document, template
 from tests.support.scripted_supervisor import ScriptedSupervisor
@@ -35,12 +35,9 @@ MACHINE = Machine("laptop", cpus=4, memory=8 << 30)
 class Job:
     """A job of one worker, and the supervisor of its container."""
 
-    def __init__(self, engine: Engine, folder: JobFolder) -> None:
+    def __init__(self, engine: Engine, folder: JobFolder, lock: ProcessLock) -> None:
         self.key, self.folder, self.engine = folder.key, folder, engine
-        self.objects = JobObjects(folder, partial(engine.controller.queue.add, folder.key))
-        self.supervisor = ScriptedSupervisor()
-        runtime = PodRuntime(folder, engine.store, isolated=True)
-        self.kubelet = Kubelet(self.objects, runtime, self.supervisor, time.time, engine.scheduler.unbind)
+        self.local = LocalJob(folder, lock, partial(engine.controller.queue.add, folder.key))
 
     @property
     def job(self) -> PaddleJob:
@@ -48,12 +45,18 @@ class Job:
         assert found is not None
         return found
 
+    @property
+    def requests(self) -> list[str]:
+        """To the supervisor, about the pods that exist."""
+        made = self.engine.supervisor.by_pod
+        return [request for pod in self.local.pods.values() for request in made.get(pod.seen.uid, [])]
+
     def report(self, **report: Any) -> None:
-        (pod,) = self.objects.pods.values()
-        self.kubelet.on_report(pod, "paddle", report)
+        (pod,) = self.local.pods.values()
+        self.engine.kubelet.on_report(f"{pod.seen.uid}/paddle", report)
 
     async def run(self) -> None:
-        await until(lambda: "start paddle" in self.supervisor.requests)
+        await until(lambda: "start paddle" in self.requests)
         self.report(started=1)
         await until(lambda: self.job.status.phase is Phase.RUNNING)
 
@@ -64,13 +67,14 @@ class Job:
 
 class Engine:
     def __init__(self, root: Path) -> None:
-        self.store = Store(root)
-        self.backend = LocalBackend()
+        self.store = JobStore(root)
+        self.jobs = JobRegistry()
         self.scheduler = Scheduler(self.store, MACHINE)
-        self.deleted: list[Key] = []
+        self.supervisor = ScriptedSupervisor(isolated=True)
+        self.kubelet = Kubelet(self.store, self.supervisor, self.clock)
         self.now: float | None = None
-        self.controller = JobController(self.backend, self.scheduler, self.clock, self.deleted.append)
-        self._locks: list[Any] = []
+        backend, logs = LocalBackend(self.jobs, self.kubelet, self.clock), LogWatch(self.jobs, self.clock)
+        self.controller = JobController(self.jobs, backend, self.scheduler, self.kubelet, logs, self.clock)
         self.running: asyncio.Task[None] | None = None
 
     def clock(self) -> float:
@@ -80,20 +84,18 @@ class Engine:
         limited = template(command=["train"], resources={"limits": {"cpu": cpu}})
         made = document(name, workers=1, worker_={"template": limited}, **spec)
         folder, lock = self.store.begin(made, RunOptions(), time.time())
-        self._locks.append(lock)
-        job = Job(self, folder)
-        self.controller.add(folder.key, job.kubelet)
+        job = Job(self, folder, lock)
+        self.jobs.add(job.local)
+        self.controller.queue.add(folder.key)
         return job
 
     async def close(self) -> None:
         self.controller.queue.stop()
         if self.running:
             await self.running
-        for kubelet in self.backend.kubelets.values():
-            kubelet.objects.allocation.clear()
-        self.scheduler.close()
-        for lock in self._locks:
-            lock.release()
+        for job in self.jobs:
+            job.allocation.clear()
+            job.release()
 
 
 @pytest.fixture
@@ -111,22 +113,22 @@ async def until(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def idle(engine: Engine, job: Job) -> None:
-    await asyncio.wait_for(engine.controller.wait_until_idle(job.key), 30)
+async def idle(job: Job) -> None:
+    await asyncio.wait_for(job.local.idle.wait(), 30)
 
 
 async def test_a_job_is_planned_bound_started_and_at_its_end_gives_back_what_it_held(engine: Engine):
     job = engine.job("mnist")
     await job.run()
-    (pod,) = job.objects.pods.values()
+    (pod,) = job.local.pods.values()
     assert (pod.seen.node, pod.seen.phase) == ("laptop", PodPhase.RUNNING)
-    assert job.objects.allocation.port is not None
+    assert job.local.allocation.port is not None
     assert job.job.status.worker is not None
-    assert not engine.controller.is_idle(job.key)
+    assert not job.local.idle.is_set()
     await job.end()
-    await idle(engine, job)
+    await idle(job)
     assert job.job.status.phase is Phase.COMPLETED
-    assert job.objects.allocation.port is None
+    assert job.local.allocation.port is None
     assert not (job.folder.path / "claim.json").exists()
     assert [record.state for record in job.folder.pods()] == ["Succeeded"]
 
@@ -137,10 +139,10 @@ async def test_a_job_is_not_idle_while_a_process_of_it_lives(engine: Engine):
     job.report(ended=0, oom=False)
     await until(lambda: job.job.status.phase is Phase.COMPLETED)
     await asyncio.sleep(0.1)
-    assert not engine.controller.is_idle(job.key)
-    assert job.objects.allocation.port is not None
+    assert not job.local.idle.is_set()
+    assert job.local.allocation.port is not None
     job.report(gone=True)
-    await idle(engine, job)
+    await idle(job)
 
 
 async def test_records_for_other_commands_are_written_while_the_job_runs(engine: Engine):
@@ -155,16 +157,15 @@ async def test_a_suspended_job_is_idle_and_holds_nothing_until_it_is_resumed(eng
     await job.run()
     change_spec(job.folder, suspend=True)
     engine.controller.queue.add(job.key)
-    await until(lambda: "terminate paddle" in job.supervisor.requests)
+    await until(lambda: "terminate paddle" in job.requests)
     await job.end(143)
-    await idle(engine, job)
+    await idle(job)
     assert job.job.status.phase is Phase.SUSPENDED
-    assert job.objects.allocation.port is None
-    job.supervisor.take()
+    assert job.local.allocation.port is None
     change_spec(job.folder, suspend=False)
     engine.controller.queue.add(job.key)
     await job.run()
-    assert not engine.controller.is_idle(job.key)
+    assert not job.local.idle.is_set()
 
 
 async def test_a_waiting_job_is_bound_as_soon_as_another_gives_its_resources_back(
@@ -174,7 +175,7 @@ async def test_a_waiting_job_is_bound_as_soon_as_another_gives_its_resources_bac
     first = engine.job("first", cpu=4)
     await first.run()
     second = engine.job("second", cpu=4)
-    await until(lambda: [pod.seen.reason for pod in second.objects.pods.values()] == ["Unschedulable"])
+    await until(lambda: [pod.seen.reason for pod in second.local.pods.values()] == ["Unschedulable"])
     await until(lambda: engine.controller.queue.depth == 1)
     await first.end()
     await second.run()
@@ -187,7 +188,7 @@ async def test_a_waiting_job_notices_what_other_engines_give_back(engine: Engine
     other.running = asyncio.create_task(other.controller.run())
     await holder.run()
     waiting = engine.job("waiting", cpu=4)
-    await until(lambda: [pod.seen.reason for pod in waiting.objects.pods.values()] == ["Unschedulable"])
+    await until(lambda: [pod.seen.reason for pod in waiting.local.pods.values()] == ["Unschedulable"])
     await holder.end()
     await waiting.run()
     await other.close()
@@ -199,7 +200,7 @@ async def test_the_planner_is_asked_again_when_it_wanted_to_be(engine: Engine):
     job = engine.job("mnist", activeDeadlineSeconds=1)
     await job.run()
     engine.now += 1
-    await until(lambda: "terminate paddle" in job.supervisor.requests)
+    await until(lambda: "terminate paddle" in job.requests)
 
 
 async def test_a_deleted_job_leaves_nothing_once_its_last_process_is_gone(engine: Engine):
@@ -207,16 +208,15 @@ async def test_a_deleted_job_leaves_nothing_once_its_last_process_is_gone(engine
     await job.run()
     mark_for_deletion(job.folder, time.time())
     engine.controller.queue.add(job.key)
-    await until(lambda: "terminate paddle" in job.supervisor.requests)
+    await until(lambda: "terminate paddle" in job.requests)
     await asyncio.sleep(0.1)
     assert job.folder.path.exists()
-    assert engine.deleted == []
     await job.end(143)
-    await idle(engine, job)
-    assert engine.deleted == [job.key]
-    assert job.key not in engine.backend.kubelets
+    await idle(job)
+    assert not job.folder.has_runner
+    assert engine.jobs.get(job.key) is None
     assert not job.folder.path.exists()
-    assert job.objects.allocation.port is None
+    assert job.local.allocation.port is None
 
 
 async def test_a_job_whose_folder_was_removed_ends_as_well(engine: Engine):
@@ -224,22 +224,22 @@ async def test_a_job_whose_folder_was_removed_ends_as_well(engine: Engine):
     await job.run()
     job.folder.remove()
     engine.controller.queue.add(job.key)
-    await until(lambda: "terminate paddle" in job.supervisor.requests)
+    await until(lambda: "terminate paddle" in job.requests)
     await job.end(143)
-    await idle(engine, job)
-    assert engine.deleted == [job.key]
+    await idle(job)
+    assert engine.jobs.get(job.key) is None
 
 
 async def test_a_turn_of_a_job_that_is_gone_does_nothing(engine: Engine):
     job = engine.job("mnist")
     await job.run()
-    del engine.backend.kubelets[job.key]
-    job.supervisor.take()
+    engine.jobs.remove(job.local)
+    before = list(job.requests)
     engine.controller.queue.add(job.key)
     await until(lambda: engine.controller.queue.depth == 0)
     await asyncio.sleep(0.05)
-    assert engine.deleted == []
-    engine.backend.kubelets[job.key] = job.kubelet
+    assert job.requests == before
+    job.local.allocation.clear()
 
 
 class Broken:
@@ -266,7 +266,7 @@ async def test_an_error_that_passes_is_on_the_job_meanwhile_and_does_not_end_it(
     await until(lambda: job.job.status.reason == "EngineError")
     assert "KeyError: 'cpu'" in job.job.status.message
     assert job.job.status.phase is not Phase.FAILED
-    assert not engine.controller.is_abandoned(job.key)
+    assert job.local.error is None
     broken.error = None
     await job.run()
 
@@ -276,12 +276,12 @@ async def test_errors_that_last_fail_the_job_alone(engine: Engine, monkeypatch: 
     broken = Broken(engine, monkeypatch, KeyError("cpu"))
     job = engine.job("mnist")
     await until(lambda: broken.calls > under_test.MOST_FAILURES)
-    assert not engine.controller.is_abandoned(job.key), "many errors in no time may still pass"
+    assert job.local.error is None, "many errors in no time may still pass"
     engine.now += under_test.FAILING_SECONDS
-    await idle(engine, job)
-    assert engine.controller.is_abandoned(job.key)
+    await idle(job)
+    assert job.local.error
     assert (job.job.status.phase, job.job.status.reason) == (Phase.FAILED, "EngineError")
-    assert job.objects.allocation.port is None
+    assert job.local.allocation.port is None
     broken.error = None
     await engine.job("other").run()
 
@@ -293,7 +293,7 @@ async def test_few_errors_over_a_long_time_do_not_fail_a_job(engine: Engine, mon
     await until(lambda: broken.calls == 1)
     engine.now += 1000
     await until(lambda: broken.calls == 3)
-    assert not engine.controller.is_abandoned(job.key)
+    assert job.local.error is None
 
 
 async def test_errors_before_a_turn_that_succeeded_do_not_count(engine: Engine, monkeypatch: pytest.MonkeyPatch):
@@ -305,11 +305,11 @@ async def test_errors_before_a_turn_that_succeeded_do_not_count(engine: Engine, 
     broken.error = None
     await first.run()
     broken.error = KeyError("cpu")
-    first.objects.update(next(iter(first.objects.pods.values())), address="")
+    first.local.update(next(iter(first.local.pods.values())), node="")
     await until(lambda: broken.calls >= 3)
     broken.error = None
-    first.objects.update(next(iter(first.objects.pods.values())), address="127.64.0.1")
-    assert not engine.controller.is_abandoned(first.key)
+    first.local.update(next(iter(first.local.pods.values())), node="laptop")
+    assert first.local.error is None
 
 
 async def test_a_full_disk_never_fails_a_job(engine: Engine, monkeypatch: pytest.MonkeyPatch):
@@ -318,21 +318,21 @@ async def test_a_full_disk_never_fails_a_job(engine: Engine, monkeypatch: pytest
     broken = Broken(engine, monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
     job = engine.job("mnist")
     await until(lambda: broken.calls >= 3)
-    assert not engine.controller.is_abandoned(job.key)
+    assert job.local.error is None
     assert job.job.status.phase is not Phase.FAILED
 
 
 async def test_an_abandoned_job_ends_its_processes_before_it_is_idle(engine: Engine):
     job = engine.job("mnist")
     await job.run()
-    engine.controller.abandon(job.key, KeyError("x"))
-    assert "terminate paddle" in job.supervisor.requests
+    job.local.abandon(KeyError("x"))
+    await until(lambda: "terminate paddle" in job.requests)
     await asyncio.sleep(0.1)
-    assert not engine.controller.is_idle(job.key)
+    assert not job.local.idle.is_set()
     await job.end(143)
-    await idle(engine, job)
+    await idle(job)
     assert job.job.status.phase is Phase.FAILED
-    assert job.objects.allocation.port is None
+    assert job.local.allocation.port is None
     assert [record.removed for record in job.folder.pods()] == [True]
 
 
@@ -340,11 +340,11 @@ async def test_processes_that_cannot_be_ended_in_order_are_killed(engine: Engine
     job = engine.job("mnist")
     await job.run()
 
-    def broken() -> None:
+    def broken(job: LocalJob) -> None:
         raise KeyError("containers")
 
-    monkeypatch.setattr(job.kubelet, "delete_all", broken)
-    engine.controller.abandon(job.key, KeyError("x"))
-    assert job.supervisor.requests[-1] == "kill paddle"
+    monkeypatch.setattr(engine.kubelet, "delete_all", broken)
+    job.local.abandon(KeyError("x"))
+    await until(lambda: job.requests[-1] == "kill paddle")
     await job.end(137)
-    await idle(engine, job)
+    await idle(job)

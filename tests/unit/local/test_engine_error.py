@@ -11,7 +11,7 @@ from paddlejob.api.types import Phase, Status
 from paddlejob.errors import NotPossible
 from paddlejob.local.engine_error import describe, report_error
 from paddlejob.local.options import RunOptions
-from paddlejob.local.state.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, JobStore
 from tests.support.builders import NOON, document
 
 ERROR = KeyError("volumes")
@@ -19,7 +19,7 @@ ERROR = KeyError("volumes")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[JobFolder]:
-    made, lock = Store(tmp_path).begin(document(), RunOptions(), NOON)
+    made, lock = JobStore(tmp_path).begin(document(), RunOptions(), NOON)
     yield made
     lock.release()
 

@@ -111,34 +111,55 @@ def test_another_user_does_not_get_a_gpu_that_is_held():
         release(ours)
 
 
-def test_sharing_takes_free_gpus_first_and_then_those_that_the_fewest_jobs_share():
+def test_gpus_are_locked_as_a_whole_or_not_at_all():
     gpus = fake_gpus(3)
-    first = lock_gpus(gpus, 2)
-    second = share_gpus(gpus, 2)
-    assert [(lock.gpu, lock.shared) for lock in second] == [(gpus[2], False), (gpus[0], True)]
-    third = share_gpus(gpus, 2)
-    assert [(lock.gpu, lock.shared) for lock in third] == [(gpus[1], True), (gpus[2], True)]
-    for locks in (first, second, third):
+    held = lock_gpus(gpus[1:2], 1)
+    assert lock_gpus(gpus, 3) == []
+    assert [is_free(gpu) for gpu in gpus] == [True, False, True], "nothing stays locked"
+    both = lock_gpus(gpus, 2)
+    assert [lock.gpu for lock in both] == [gpus[0], gpus[2]]
+    assert not any(lock.shared for lock in both)
+    release(held + both)
+    assert all(map(is_free, gpus))
+    assert lock_gpus(gpus, 0) == []
+
+
+def test_a_job_that_shares_takes_free_gpus_first_and_no_more_than_it_needs():
+    gpus = fake_gpus(3)
+    held = lock_gpus(gpus[:1], 1)
+    one = share_gpus(gpus, 1)
+    assert [(lock.gpu, lock.shared) for lock in one] == [(gpus[1], False)]
+    assert is_free(gpus[2])
+    three = share_gpus(gpus, 3)
+    assert {(lock.gpu, lock.shared) for lock in three} == {(gpus[0], True), (gpus[1], True), (gpus[2], False)}
+    release(held)
+    assert not is_free(gpus[0]), "it is still shared"
+    assert lock_gpus(gpus[:1], 1) == []
+    release(one + three)
+    assert all(map(is_free, gpus))
+
+
+def test_a_gpu_is_shared_by_eight_jobs_at_most_and_the_ninth_takes_none():
+    gpus = fake_gpus(2)
+    held = lock_gpus(gpus[:1], 1)
+    sharing = [share_gpus(gpus[:1], 1) for _ in range(8)]
+    assert all(len(locks) == 1 and locks[0].shared for locks in sharing)
+    assert share_gpus(gpus[:1], 1) == []
+    assert share_gpus(gpus, 2) == []
+    assert is_free(gpus[1]), "nothing stays locked"
+    for locks in (held, *sharing):
         release(locks)
 
 
-def test_a_shared_gpu_is_free_only_after_the_last_job_has_released_it():
-    gpus = fake_gpus(1)
-    first, second = lock_gpus(gpus, 1), share_gpus(gpus, 1)
-    release(first)
-    assert not is_free(gpus[0])
-    assert lock_gpus(gpus, 1) == []
-    release(second)
-    assert is_free(gpus[0])
-
-
-def test_a_gpu_that_too_many_jobs_share_is_not_shared_further():
-    gpus = fake_gpus(1)
-    held = lock_gpus(gpus, 1)
-    while more := share_gpus(gpus, 1):
-        held += more
-    assert len(held) == 9
-    release(held)
+def test_the_gpu_that_the_fewest_jobs_share_is_shared_next():
+    gpus = fake_gpus(2)
+    held = lock_gpus(gpus, 2)
+    first = share_gpus(gpus[:1], 1)
+    second = share_gpus(gpus, 1)
+    assert second[0].gpu == gpus[1]
+    assert share_gpus(gpus, 3) == [], "there are only two"
+    for locks in (held, first, second):
+        release(locks)
 
 
 def test_processes_that_compete_never_hold_one_gpu_at_the_same_time(tmp_path: Path):
@@ -151,13 +172,3 @@ def test_processes_that_compete_never_hold_one_gpu_at_the_same_time(tmp_path: Pa
     assert [process.returncode for process in processes] == [0] * 6, ends
     assert sum(map(int, ends)) > 0, "some process got its GPUs"
     assert all(is_free(gpu) for gpu in gpus)
-
-
-def test_two_jobs_that_need_all_gpus_do_not_both_fail():
-    """One that cannot get enough gives up before it takes what the other one needs."""
-    gpus = fake_gpus(2)
-    first = lock_gpus(gpus[:1], 1)
-    assert lock_gpus(gpus, 2) == []
-    rest = lock_gpus(gpus[1:], 1)
-    assert rest
-    release([*first, *rest])

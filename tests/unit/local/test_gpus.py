@@ -102,40 +102,6 @@ def test_a_divided_gpu_offers_its_mig_devices_and_all_programs_get_uuids(machine
     assert uuids(found(machine, CUDA_VISIBLE_DEVICES="0")) == names[:2]
 
 
-def test_nvml_is_asked_first_and_its_gpus_are_numbered_in_pci_order(tmp_path: Path):
-    environ = fake_driver(tmp_path, f"{A}|H100|7 {B}|H100|3")
-    assert by_driver(environ) == [(B, "0"), (A, "1")]
-    assert by_driver({**environ, "CUDA_VISIBLE_DEVICES": "1"}) == [(A, "1")]
-
-
-def test_nvml_lists_mig_devices_and_both_names_of_one_select_it(tmp_path: Path):
-    environ = fake_driver(tmp_path, f"{A}|MIG|1 {B}|H100|2")
-    first, second = f"MIG-0{A[4:]}", f"MIG-1{A[4:]}"
-    assert by_driver(environ) == [(first, first), (second, second), (B, B)]
-    assert by_driver({**environ, "CUDA_VISIBLE_DEVICES": f"MIG-{A}/8/0"}) == [(second, second)]
-
-
-def test_beside_a_gpu_that_cannot_be_read_programs_get_uuids_because_indexes_shift(tmp_path: Path):
-    environ = fake_driver(tmp_path, f"{A}|LOST|1 {B}|H100|2")
-    assert by_driver(environ) == [(B, B)]
-
-
-def test_with_several_models_an_index_means_what_it_means_to_cuda(tmp_path: Path):
-    """CUDA's default order is not PCI order; the fake driver reverses it."""
-    environ = fake_driver(tmp_path, f"{A}|T4|1 {B}|H100|2") | {"CUDA_VISIBLE_DEVICES": "0"}
-    assert by_driver(environ) == [(B, "1")]
-    assert by_driver({**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) == [(A, "0")]
-
-
-def by_driver(environ: dict[str, str]) -> list[tuple[str, str]]:
-    """In a process of its own: the fake driver reads its GPUs from the environment."""
-    code = "from paddlejob.local.machine.gpus import find_gpus as f; [print(g.uuid, g.visible_as) for g in f().gpus]"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CUDA_")}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env={**kept, **environ}, capture_output=True, text=True, check=True)
-    return [(uuid, shown) for uuid, shown in (line.split() for line in done.stdout.splitlines())]
-
-
 def test_a_driver_that_hangs_is_reported_within_the_limit_by_run_and_doctor(
     machine: FakeSmi, monkeypatch: pytest.MonkeyPatch
 ):
@@ -146,10 +112,9 @@ def test_a_driver_that_hangs_is_reported_within_the_limit_by_run_and_doctor(
     began = time.monotonic()
     assert "did not answer within 0.5 s" in this_machine().gpu_note
     assert time.monotonic() - began < 60
-    check = check_gpus({})
+    (check,) = check_gpus({})
     assert check.verdict is Verdict.CHANGE
     assert "did not answer" in check.found
-    gpus._listing.cache_clear()
 
 
 def test_nvml_that_hangs_is_reported_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -164,6 +129,38 @@ def test_the_check_for_real_gpus_agrees_with_a_driver(tmp_path: Path):
     done = subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "MISMATCH" not in done.stdout
+
+
+def test_a_list_that_ends_with_an_error_lacks_a_gpu(tmp_path: Path):
+    uuid = new_uuid()
+    machine = FakeSmi(tmp_path, [uuid])
+    machine.lists([f"GPU 0: H100 (UUID: {uuid})", "Unable to determine the device handle for gpu 0000:02"], code=15)
+    found = find_gpus(machine.environment)
+    assert [(gpu.uuid, gpu.visible_as) for gpu in found.gpus] == [(uuid, uuid)]
+    assert "a GPU cannot be read and is not used" in found.note
+
+
+def test_gpus_are_listed_by_their_number_and_one_may_be_missing(tmp_path: Path):
+    first, third = new_uuid(), new_uuid()
+    machine = FakeSmi(tmp_path, [])
+    machine.lists([f"GPU 2: H100 (UUID: {third})", f"GPU 0: H100 (UUID: {first})"])
+    found = find_gpus(machine.environment)
+    assert [gpu.uuid for gpu in found.gpus] == [first, third]
+    assert "a GPU cannot be read" in found.note
+
+
+def test_the_output_of_a_program_within_its_limit(tmp_path: Path):
+    done = run_with_timeout(["sh", "-c", "echo out; echo err >&2; exit 3"], 30)
+    assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 3)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_with_timeout(["sleep", "1000"], 0.1)
+
+
+def test_a_driver_is_asked_once(tmp_path: Path):
+    machine = FakeSmi(tmp_path, [new_uuid()])
+    before = find_gpus(machine.environment)
+    machine.lists([])
+    assert find_gpus(machine.environment) == before
 
 
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path):
@@ -186,11 +183,11 @@ def test_a_driver_that_fails_is_reported_with_its_message(machine: FakeSmi):
 def test_doctor_counts_the_gpus_and_notes_why_some_are_not_used(machine: FakeSmi, monkeypatch: pytest.MonkeyPatch):
     for name, value in {**machine.environment, "CUDA_VISIBLE_DEVICES": "0,9"}.items():
         monkeypatch.setenv(name, value)
-    check = check_gpus({"paddle": "3.3.1", "cuda": True})
+    (check,) = check_gpus({"paddle": "3.3.1", "cuda": True})
     assert check.verdict is Verdict.NOTE
     assert check.found.startswith("1; ")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    assert check_gpus({"paddle": "3.3.1", "cuda": True}).found == "3"
+    assert check_gpus({"paddle": "3.3.1", "cuda": True})[0].found == "3"
 
 
 def test_doctor_does_not_wait_for_a_python_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""The kubelet of one job: pods are deleted gracefully, by uid, and leave nothing behind."""
+"""The kubelet: pods have an address of their own, are deleted gracefully, by uid, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from paddlejob.local.kubelet import enforce_memory_limits
+from paddlejob.local.machine.addresses import PER_BLOCK
+from paddlejob.local.pod import new_pod
 from tests.support.builders import NOON
 from tests.support.scripted_supervisor import GRACE, OnePod, Timers, container
 
@@ -24,21 +25,35 @@ def stage(tmp_path: Path) -> Iterator[OnePod]:
     made.close()
 
 
-def test_a_pod_without_processes_is_removed_at_once_with_its_files_and_its_address(stage: OnePod):
+def test_a_pod_without_processes_is_removed_at_once_with_its_files(stage: OnePod):
     stage.bind()
     assert stage.pod.own.is_dir()
-    stage.kubelet.delete("mnist-worker-0", "uid-1")
-    assert stage.objects.pods == {}
-    assert stage.unbound == [stage.pod]
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
+    assert stage.local.pods == {}
     assert not stage.pod.own.exists()
     assert stage.supervisor.take() == []
 
 
+def test_each_pod_has_an_address_that_is_used_again_after_it_is_removed(stage: OnePod):
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
+    seen = set()
+    for number in range(2 * PER_BLOCK):
+        pod = new_pod(f"uid-{number}", stage.pod.manifest, stage.pod.own, NOON)
+        stage.local.add(pod)
+        stage.kubelet.sync(stage.local)
+        assert pod.seen.address == "", "it is not bound to this machine yet"
+        stage.local.update(pod, node="laptop")
+        stage.kubelet.sync(stage.local)
+        seen.add(pod.seen.address)
+        stage.kubelet.delete(stage.local, pod.seen.name, pod.seen.uid)
+    assert len(seen) == PER_BLOCK
+
+
 def test_another_pod_of_the_same_name_is_left_alone(stage: OnePod):
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-of-an-older-one")
-    stage.kubelet.stop("mnist-worker-0", "uid-of-an-older-one")
-    stage.kubelet.delete("mnist-worker-1", "uid-1")
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-of-an-older-one")
+    stage.kubelet.stop(stage.local, "mnist-worker-0", "uid-of-an-older-one")
+    stage.kubelet.delete(stage.local, "mnist-worker-1", "uid-1")
     assert stage.supervisor.take() == []
     assert not stage.pod.seen.deleting
     assert not stage.pod.seen.stopping
@@ -46,53 +61,65 @@ def test_another_pod_of_the_same_name_is_left_alone(stage: OnePod):
 
 def test_a_pod_that_runs_is_removed_when_its_last_process_is_gone(stage: OnePod):
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-1")
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
     assert stage.pod.seen.deletion_due == NOON + GRACE
     assert stage.supervisor.take() == ["terminate paddle"]
     stage.report("paddle", ended=143, oom=False)
-    assert list(stage.objects.pods) == ["mnist-worker-0"]
+    assert list(stage.local.pods) == ["mnist-worker-0"]
     stage.report("paddle", gone=True)
-    assert stage.objects.pods == {}
-    assert stage.unbound == [stage.pod]
+    assert stage.local.pods == {}
     assert not stage.pod.own.exists()
 
 
 def test_a_pod_stays_while_another_of_its_containers_lives(tmp_path: Path):
     stage = OnePod(tmp_path, containers=[container(), container("logger")])
     stage.run("paddle", "logger")
-    stage.kubelet.delete("mnist-worker-0", "uid-1")
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
     stage.exit("paddle", 143)
-    assert list(stage.objects.pods) == ["mnist-worker-0"]
+    assert list(stage.local.pods) == ["mnist-worker-0"]
     stage.exit("logger", 143)
-    assert stage.objects.pods == {}
+    assert stage.local.pods == {}
     stage.close()
 
 
 def test_a_pod_that_ends_by_itself_is_kept(stage: OnePod):
     stage.run()
     stage.exit("paddle", 0)
-    assert list(stage.objects.pods) == ["mnist-worker-0"]
-    assert stage.unbound == []
+    assert list(stage.local.pods) == ["mnist-worker-0"]
+
+
+@pytest.mark.parametrize("how", ["removed", "forgotten"])
+def test_a_report_about_a_pod_that_is_gone_or_that_another_engine_may_run_is_ignored(stage: OnePod, how: str):
+    stage.run()
+    stage.exit("paddle", 0)
+    if how == "removed":
+        stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
+    else:
+        stage.kubelet.forget(stage.local)
+    before = stage.changes
+    stage.report("paddle", started=7)
+    assert stage.changes == before
+    assert not stage.local.has_processes
 
 
 def test_deleting_again_does_not_postpone_the_end(stage: OnePod):
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-1")
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
     stage.now += 10
-    stage.kubelet.delete("mnist-worker-0", "uid-1")
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
     assert stage.pod.seen.deletion_due == NOON + GRACE
 
 
 def test_a_forced_deletion_kills_at_once(stage: OnePod, timers: Timers):
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-1", grace=0.0)
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1", grace=0.0)
     assert stage.supervisor.take() == ["kill paddle"]
     assert timers.delays == []
 
 
 def test_a_deletion_may_have_a_grace_period_of_its_own(stage: OnePod, timers: Timers):
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-1", grace=GRACE / 2)
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1", grace=GRACE / 2)
     assert stage.pod.seen.deletion_due == NOON + GRACE / 2
     assert stage.supervisor.take() == ["terminate paddle"]
     timers.pass_(GRACE / 2)
@@ -101,28 +128,28 @@ def test_a_deletion_may_have_a_grace_period_of_its_own(stage: OnePod, timers: Ti
 
 def test_deleting_everything_deletes_each_pod_once(stage: OnePod, timers: Timers):
     stage.run()
-    stage.kubelet.delete_all()
+    stage.kubelet.delete_all(stage.local)
     assert stage.supervisor.take() == ["terminate paddle"]
     before = timers.delays
-    stage.kubelet.delete_all()
+    stage.kubelet.delete_all(stage.local)
     assert timers.delays == before
     assert stage.supervisor.take() == []
 
 
 def test_a_job_has_processes_while_one_of_its_containers_is_not_gone(stage: OnePod):
-    assert not stage.kubelet.has_processes
+    assert not stage.local.has_processes
     stage.run()
-    assert stage.kubelet.has_processes
+    assert stage.local.has_processes
     stage.report("paddle", ended=0, oom=False)
-    assert stage.kubelet.has_processes
+    assert stage.local.has_processes
     stage.report("paddle", gone=True)
-    assert not stage.kubelet.has_processes
+    assert not stage.local.has_processes
 
 
 def test_a_pod_without_a_grace_period_of_its_own_has_the_default(tmp_path: Path, timers: Timers):
     stage = OnePod(tmp_path, terminationGracePeriodSeconds=None)
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-1")
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
     assert timers.delays == [30.0]
     stage.close()
 
@@ -130,7 +157,7 @@ def test_a_pod_without_a_grace_period_of_its_own_has_the_default(tmp_path: Path,
 def test_without_a_grace_period_a_pod_is_killed_at_once(tmp_path: Path, timers: Timers):
     stage = OnePod(tmp_path, terminationGracePeriodSeconds=0)
     stage.run()
-    stage.kubelet.delete("mnist-worker-0", "uid-1")
+    stage.kubelet.delete(stage.local, "mnist-worker-0", "uid-1")
     assert stage.supervisor.take() == ["kill paddle"]
     stage.close()
 
@@ -153,10 +180,10 @@ def test_a_pod_that_uses_more_memory_than_its_limit_is_killed(tmp_path: Path, la
     stage = OnePod(tmp_path, containers=[LIMITED])
     stage.run()
     stage.pod.alive["paddle"] = os.getppid() + (1 << 30)
-    enforce_memory_limits([stage.kubelet])
+    stage.kubelet.enforce_memory_limits()
     assert stage.supervisor.take() == [], "a process that is gone uses nothing"
     stage.pod.alive["paddle"] = large
-    enforce_memory_limits([stage.kubelet])
+    stage.kubelet.enforce_memory_limits()
     assert stage.supervisor.take() == ["kill paddle"]
     assert stage.pod.over_memory
     stage.close()
@@ -166,7 +193,7 @@ def test_a_pod_without_a_limit_for_each_container_may_use_what_it_likes(tmp_path
     stage = OnePod(tmp_path, containers=[LIMITED, container("logger")])
     stage.run("paddle", "logger")
     stage.pod.alive["paddle"] = large
-    enforce_memory_limits([stage.kubelet])
+    stage.kubelet.enforce_memory_limits()
     assert stage.supervisor.take() == []
     stage.close()
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from paddlejob.local.options import RunOptions
+from paddlejob.local.pod import new_pod
 from paddlejob.local.runtime import pod_runtime
 from paddlejob.plan import PodPhase
-from tests.support.fake_gpus import fake_gpus
+from tests.support.builders import NOON
 from tests.support.scripted_supervisor import OnePod, container
 
 Make = Callable[..., OnePod]
@@ -40,8 +41,8 @@ def started(stage: OnePod, name: str = "paddle", **environment: str) -> Spec:
 
 def with_service(stage: OnePod) -> None:
     """Give the job the Service that makes the host names of its pods resolvable."""
-    stage.objects.services.add("mnist-peers")
-    stage.pod.change(service="mnist-peers")
+    stage.local.services.add("mnist-peers")
+    stage.pod.change(dns_name="mnist-worker-0.mnist-peers")
 
 
 def targets(spec: Spec) -> dict[str, str]:
@@ -54,8 +55,23 @@ def test_the_environment_of_the_attempt_the_template_and_the_pod_itself(make: Ma
     assert (spec["env"]["TOGETHER"], spec["env"]["MINE"]) == ("yes", "yes!")
     assert spec["env"]["HOSTNAME"] == "mnist-worker-0"
     assert spec["env"]["PADDLEJOB_POD_UID"] == "uid-1"
-    assert spec["env"]["PADDLE_LOG_DIR"] == str(stage.pod.own / "log")
     assert spec["hostname"] == ""
+
+
+def test_the_logs_of_the_launchers_processes_are_kept_beside_the_log_of_their_pod(make: Make):
+    spec = started(make())
+    assert f"{spec['env']['PADDLE_LOG_DIR']}.log" == spec["log"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["python", "-m", "paddle.distributed.launch", "--log_dir", "out", "train.py"],
+        ["sh", "-c", "fleetrun --log_dir=out train.py"],
+    ],
+)
+def test_an_explicit_log_dir_of_the_launcher_is_left_alone(make: Make, command: list[str]):
+    assert "PADDLE_LOG_DIR" not in started(make(containers=[container(command=command)]))["env"]
 
 
 def test_the_command_may_refer_to_variables(make: Make):
@@ -93,16 +109,17 @@ def test_only_a_machine_with_gpus_says_which_of_them_a_pod_may_use(make: Make, m
     assert "CUDA_VISIBLE_DEVICES" not in started(stage)["env"]
     stage.close()
     stage = make()
-    (gpu,) = fake_gpus(1)
-    stage.pod.gpus = [gpu]
-    assert started(stage)["env"]["CUDA_VISIBLE_DEVICES"] == gpu.visible_as
+    stage.pod.device_variables = {"CUDA_VISIBLE_DEVICES": "3"}
+    assert started(stage)["env"]["CUDA_VISIBLE_DEVICES"] == "3"
 
 
 def test_a_host_name_of_the_template_is_that_of_the_container_and_resolves(make: Make):
     spec = started(make(hostname="trainer"))
     assert (spec["hostname"], spec["env"]["HOSTNAME"]) == ("trainer", "trainer")
-    hosts = Path(targets(spec)["/etc/hosts"]).read_text().splitlines()
-    assert "127.64.0.1 trainer trainer" in hosts
+    hosts = Path(targets(spec)["/etc/hosts"]).read_text()
+    assert "127.64.0.1 trainer trainer" in hosts.splitlines()
+    assert hosts.endswith("\n"), "some programs skip a last line without an end"
+    assert hosts.startswith(pod_runtime.HOSTS.read_text()), "the names of this machine stay"
 
 
 def test_pods_of_a_job_with_services_resolve_each_other_by_name(make: Make):
@@ -134,24 +151,31 @@ def test_where_mounts_are_possible_names_stay_names(make: Make):
     assert started(stage, MASTER=name)["env"]["MASTER"] == name
 
 
-def test_a_longer_name_is_not_taken_for_a_shorter_one_at_its_beginning():
-    hosts = {"a.svc": "1.1.1.1", "a.svc.b.svc": "2.2.2.2"}
-    assert pod_runtime._resolved("a.svc.b.svc a.svc", hosts) == "2.2.2.2 1.1.1.1"
+def test_a_longer_name_is_not_taken_for_a_shorter_one_at_its_beginning(make: Make):
+    """A Service whose name contains that of a pod of another one."""
+    stage = make(isolated=False)
+    with_service(stage)
+    name = "mnist-worker-0.mnist-peers.default.svc"
+    other = new_pod("uid-2", stage.pod.manifest, stage.pod.own, NOON)
+    other.change(dns_name=f"{name}.x", address="127.64.0.2")
+    stage.local.pods["other"] = other
+    found = started(stage, MASTER=f"{name}.x.default.svc {name}")["env"]["MASTER"]
+    assert found == "127.64.0.2 127.64.0.1"
 
 
 def test_the_termination_message_has_a_file_of_its_own(make: Make):
     stage = make(containers=[container(terminationMessagePath="/dev/termination-log")])
     file = Path(targets(started(stage))["/dev/termination-log"])
     assert file.is_file()
-    assert stage.runtime.termination_message(stage.pod, container()) == ""
+    assert pod_runtime.termination_message(stage.pod, container()) == ""
     file.write_bytes(b"\xff" + b"x" * 9000)
-    assert len(stage.runtime.termination_message(stage.pod, container())) == 4096
+    assert len(pod_runtime.termination_message(stage.pod, container())) == 4096
 
 
 def test_a_container_without_a_termination_message_has_an_empty_one(make: Make):
     stage = make()
     started(stage)
-    assert stage.runtime.termination_message(stage.pod, container()) == ""
+    assert pod_runtime.termination_message(stage.pod, container()) == ""
 
 
 def test_mount_points_are_absolute_and_none_covers_the_whole_file_system(make: Make):
@@ -197,6 +221,7 @@ def test_objects_of_the_job_file_are_read_by_its_containers(make: Make):
         ({"env": [{"name": "A", "value": "\0"}]}, "A contains a character"),
         ({"env": [{"name": "A=B", "value": "1"}]}, "'A=B' is not the name of an environment variable"),
         ({"env": [{"name": "", "value": "1"}]}, "'' is not the name of an environment variable"),
+        ({"env": [{"name": "A\0", "value": "1"}]}, "'A\\x00' is not the name of an environment variable"),
     ],
 )
 def test_text_that_no_program_can_receive_fails_the_pod_with_a_message(make: Make, fields: Spec, message: str):

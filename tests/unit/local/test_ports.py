@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from paddlejob import contract
+from paddlejob.errors import NotPossible
 from paddlejob.local.machine.ports import PortBlock, is_free
 
 
@@ -23,3 +26,12 @@ def test_a_block_in_which_another_program_listens_is_skipped():
         after = PortBlock()
         assert after.first > before.first
         after.close()
+
+
+def test_when_no_block_of_ports_is_free_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    held = PortBlock()
+    monkeypatch.setattr(contract, "PORT", held.first)
+    monkeypatch.setattr(contract, "HOST_PORT_FIRST", held.first + contract.PORTS_PER_POD)
+    with pytest.raises(NotPossible, match="no block of ports is free for the job; end some jobs"):
+        PortBlock()
+    held.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -58,22 +58,37 @@ def test_processes_are_found_and_killed_by_a_variable(family: tuple[int, int]):
     assert os.waitpid(family[0], 0)[1] == 9
 
 
-def test_the_kernels_count_of_processes_killed_for_lack_of_memory(monkeypatch: pytest.MonkeyPatch):
-    assert proc.out_of_memory_kills() >= 0
-    monkeypatch.setattr(proc, "_read", lambda path: b"oom_kill_other 9\noom_kill 7\nnr_free 3\n")
-    assert proc.out_of_memory_kills() == 7
-    monkeypatch.setattr(proc, "_read", lambda path: b"")
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes files of a /proc of a test's own; names have __ instead of /."""
+    monkeypatch.setattr(proc, "PROC", str(tmp_path))
+
+    def write(**files: str) -> None:
+        for name, text in files.items():
+            path = tmp_path / name.removeprefix("p").replace("__", "/").replace("thread_self", "thread-self")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    return write
+
+
+def test_the_kernels_count_of_processes_killed_for_lack_of_memory(fake: Callable[..., None]):
     assert proc.out_of_memory_kills() == 0
+    fake(vmstat="oom_kill_other 9\noom_kill 7\nnr_free 3\n")
+    assert proc.out_of_memory_kills() == 7
 
 
-def test_shared_memory_counts_once(monkeypatch: pytest.MonkeyPatch):
-    files = {
-        "/proc/7/status": b"Name:\tx\nRssAnon:\t 100 kB\nRssFile:\t 900 kB\nRssShmem:\t 40 kB\n",
-        "/proc/7/smaps_rollup": b"Pss_Shmem:\t 10 kB\n",
-        "/proc/8/status": b"RssAnon:\t 1 kB\n",
-    }
-    monkeypatch.setattr(proc, "_read", lambda path: files.get(str(path), b""))
-    assert proc._own_memory(7) == 110 * 1024
-    assert proc._own_memory(8) == 1024
-    del files["/proc/7/smaps_rollup"]
-    assert proc._own_memory(7) == 140 * 1024
+def test_only_the_trees_whose_memory_is_counted_are_read_where_the_kernel_lists_children(fake: Callable[..., None]):
+    """Also children of other threads. Shared memory counts once, in parts, as far as the kernel tells."""
+    fake(thread_self__children="", p7__task__7__children="8 ", p7__task__70__children="9", p9__task__9__children="10 ")
+    fake(p7__status="RssAnon:\t 100 kB\nRssFile:\t 900 kB\nRssShmem:\t 40 kB\n", p7__smaps_rollup="Pss_Shmem: 10 kB\n")
+    fake(p8__status="RssAnon:\t 1 kB\nRssShmem:\t 40 kB\n", p9__status="RssAnon: 2 kB\n", p10__status="RssAnon: 4 kB\n")
+    assert memory_below([7]) == {7: (110 + 41 + 2 + 4) * 1024}
+    assert memory_below([7, 9]) == {7: (110 + 41) * 1024, 9: 6 * 1024}
+
+
+def test_where_the_kernel_does_not_list_children_they_are_found_by_their_parents(fake: Callable[..., None]):
+    fake(p7__stat="7 (a) b) S 1 7", p8__stat="8 (c) S 7 8", p9__stat="9 (d) S 1 9", p7__status="RssAnon: 1 kB\n")
+    fake(p8__status="RssAnon: 2 kB\n", p9__status="RssAnon: 4 kB\n")
+    assert memory_below([7, 0]) == {7: 3 * 1024}, "0 is a container that is being started"
+    assert sorted(descendants(1)) == [7, 8, 9]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -18,10 +19,11 @@ from paddlejob.local.runtime.processes import Processes, ProcessSpec
 from paddlejob.local.sandbox.mounts import AT_A_FILE
 from paddlejob.local.sandbox.proc import descendants
 from paddlejob.local.sandbox.supervisor import SWITCH, isolation, probe
-from tests.support.processes import is_alive
+from tests.support.processes import is_alive, supervisor
 from tests.support.tiny_jobs import until
 
 Report = dict[str, Any]
+TRUE, LOADER = Path("/bin/true").read_bytes(), b"/lib64/ld-linux-x86-64.so.2"
 
 
 class Box:
@@ -31,9 +33,9 @@ class Box:
         self.root = root
         self.reports: dict[str, list[Report]] = {}
         self.lost = asyncio.Event()
-        self.processes = Processes(self._on_report, self.lost.set, lambda error: None)
+        self.processes = Processes(self.lost.set, lambda error: None)
 
-    def _on_report(self, name: str, report: Report) -> None:
+    def on_report(self, name: str, report: Report) -> None:
         self.reports.setdefault(name, []).append(report)
 
     def start(self, script: str | list[str], name: str = "a", **more: Any) -> None:
@@ -78,7 +80,7 @@ class Box:
 
 async def opened(root: Path) -> AsyncIterator[Box]:
     box = Box(root)
-    await box.processes.open()
+    await box.processes.open(box.on_report)
     yield box
     await box.processes.close()
     assert not box.lost.is_set()
@@ -131,9 +133,11 @@ async def test_a_program_has_its_arguments_environment_directory_and_log(box: Bo
     box.log("a").write_text("before\n")
     (box.root / "code").mkdir()
     more = {"env": {"PATH": os.environ["PATH"], "ONE": "1"}, "cwd": str(box.root / "code")}
-    script = "echo $0 $ONE; pwd; echo error >&2; cat; ls /proc/$$/fd; true"
+    script = "echo $0 $ONE; pwd; echo error >&2; cat; readlink /proc/$$/fd/*; ps -o sid=,pgid= $$"
     lines = await box.output(["bash", "-c", script, "name"], **more)
-    assert lines == ["before", "name 1", str(box.root / "code"), "error", "0", "1", "2"]
+    log = str(box.log("a"))
+    assert lines[:-1] == ["before", "name 1", str(box.root / "code"), "error", "/dev/null", log, log]
+    assert len(set(lines[-1].split())) == 1, "it leads a session of its own"
     assert [next(iter(one)) for one in box.reports["a"]] == ["started", "ended", "gone"]
 
 
@@ -154,27 +158,49 @@ async def test_the_process_that_is_reported_is_the_one_that_the_engine_sees(box:
     box.start("echo up; sleep 300")
     await box.prints("up")
     pid = await box.started()
-    supervisor = box.processes._process
-    assert supervisor is not None
-    assert pid in descendants(supervisor.pid)
+    assert pid in descendants(supervisor())
     assert len(descendants(pid)) in (1, 2), "the program is below it"
 
 
-@pytest.mark.parametrize(
-    ("argv", "fields", "message"),
-    [
-        (["no-such-command"], {}, "no-such-command: no such command"),
-        (["/etc/passwd"], {}, "/etc/passwd: Permission denied"),
-        (["true"], {"cwd": "/no/such/directory"}, "the working directory /no/such/directory: No such file"),
-    ],
-)
-async def test_a_program_that_cannot_be_executed_says_what_is_missing(
-    box: Box, argv: list[str], fields: dict[str, str], message: str
-):
-    box.start(argv, **fields)
+def script(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    path.chmod(0o755)
+    return path
+
+
+async def test_a_program_that_cannot_be_executed_says_what_is_missing(box: Box):
+    script(box.root / "train", "#! /no/such/python -u\n")
+    script(box.root / "mine", "#!/bin/sh\necho found $1\n")
+    path = {"env": {"PATH": f"/usr/bin:{box.root}"}}
+    needs = "needs /no/such/python, which does not exist"
+    for number, (command, fields, message) in enumerate(
+        (
+            ("no-such-command", {}, "no-such-command: no such command"),
+            ("mine", {"env": {"PATH": "/usr/bin"}}, "mine: no such command"),
+            ("/etc/passwd", {}, "/etc/passwd: Permission denied"),
+            ("true", {"cwd": "/no/such"}, "the working directory /no/such: No such file or directory"),
+            (f"{box.root}/train", {}, f"{box.root}/train: {needs}"),
+            ("train", path, f"train: {needs}"),
+        )
+    ):
+        box.start([command], f"c{number}", **fields)
+        await box.gone(f"c{number}")
+        assert box.reports[f"c{number}"] == [{"failed": message}, {"gone": True}]
+    assert await box.output(["mine", "it"], **path) == ["found it"]
+
+
+async def test_a_program_of_another_system_says_that_its_loader_is_missing(box: Box):
+    if LOADER not in TRUE:
+        pytest.skip("needs a program with the loader of x86-64")
+    program = script(box.root / "foreign", TRUE.replace(LOADER, LOADER.replace(b"linux", b"other")))
+    box.start([str(program)])
     await box.gone()
-    assert [next(iter(one)) for one in box.reports["a"]] == ["failed", "gone"]
-    assert message in box.value("a", "failed")
+    assert box.value("a", "failed") == f"{program}: needs the loader of another system, which does not exist"
+
+
+async def test_a_request_may_be_longer_than_what_is_read_at_once(box: Box):
+    environment = {"PATH": os.environ["PATH"]} | {f"LONG_{number}": "x" * 100_000 for number in range(12)}
+    assert await box.output("echo ${#LONG_0} ${#LONG_11}", env=environment) == ["100000 100000"]
 
 
 async def test_a_log_that_cannot_be_written_is_named(box: Box):
@@ -227,9 +253,41 @@ async def test_containers_run_side_by_side_and_end_alone(box: Box):
     assert not is_alive(first)
     assert is_alive(second)
     assert box.value("b", "ended") is None
-    box.processes.kill("unknown")
+    for request in (box.processes.kill, box.processes.terminate):
+        request("unknown")
     assert await box.output("echo third", "c") == ["third"]
     assert is_alive(second)
+
+
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+async def test_a_container_for_which_the_system_has_no_more_resources_fails_alone(box: Box):
+    box.start("sleep 300", "other")
+    other = await box.started("other")
+    reaper = descendants(supervisor())[0] if box.processes.isolated else supervisor()
+    before = resource.prlimit(reaper, resource.RLIMIT_NOFILE)
+    resource.prlimit(reaper, resource.RLIMIT_NOFILE, (open_files(reaper), before[1]))
+    box.start("true")
+    await box.gone()
+    assert box.reports["a"] == [{"failed": "Too many open files"}, {"gone": True}]
+    resource.prlimit(reaper, resource.RLIMIT_NOFILE, before)
+    assert await box.output("echo again", "b") == ["again"]
+    assert is_alive(other) and not box.lost.is_set()
+
+
+async def test_what_a_killed_first_process_leaves_running_ends_with_it_and_other_containers_stay(box: Box):
+    box.start("echo up; sleep 300", "other")
+    box.start("setsid sleep 300 & echo up; sleep 300")
+    for name in ("a", "other"):
+        await box.prints("up", name)
+    pid, below = await box.grown(2)
+    os.kill(pid, signal.SIGKILL)
+    await box.gone()
+    await until(lambda: not any(map(is_alive, below)))
+    assert is_alive(await box.started("other"))
+    assert box.value("other", "ended") is None
 
 
 async def test_no_signal_is_blocked_or_ignored_that_the_engine_or_python_changed(box: Box):
@@ -243,7 +301,7 @@ async def test_no_container_outlives_the_engine(tmp_path: Path, monkeypatch: pyt
     for switch in ("1", "0"):
         monkeypatch.setenv(SWITCH, switch)
         box = Box(tmp_path)
-        await box.processes.open()
+        await box.processes.open(box.on_report)
         box.start("trap '' TERM; sleep 300", switch)
         box.start("setsid sleep 300 & sleep 300", f"{switch}b")
         pids = [await box.started(switch), await box.started(f"{switch}b")]
@@ -258,9 +316,7 @@ async def test_no_container_outlives_a_supervisor_that_is_killed(box: Box):
     pid = await box.started()
     await until(lambda: descendants(pid))
     below = descendants(pid)
-    supervisor = box.processes._process
-    assert supervisor is not None
-    for one in (*descendants(supervisor.pid)[:1], supervisor.pid) if box.processes.isolated else (supervisor.pid,):
+    for one in (*descendants(supervisor())[:1], supervisor()) if box.processes.isolated else (supervisor(),):
         with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
     await asyncio.wait_for(box.lost.wait(), 30)
@@ -273,9 +329,12 @@ def bind(target: str, source: Path | str, **more: Any) -> dict[str, Any]:
 
 
 async def test_a_container_sees_only_its_own_processes(isolated: Box):
-    lines = await isolated.output("echo $$; ls -d /proc/[0-9]* | wc -l")
-    assert int(lines[0]) < 10
-    assert int(lines[1]) < 10
+    own, count, flags = await isolated.output(
+        "echo $$; ls -d /proc/[0-9]* | wc -l; grep ' /proc proc' /proc/mounts | tail -1 | cut -d' ' -f4"
+    )
+    assert int(own) < 10
+    assert int(count) < 10
+    assert {"rw", "nosuid", "nodev", "noexec"} <= set(flags.split(",")), "as container engines mount it"
 
 
 async def test_a_host_name_of_its_own(isolated: Box):
@@ -359,9 +418,9 @@ async def test_a_volume_in_memory_is_shared_by_the_containers_of_a_pod_and_has_a
     memory = {"memory": str(tmp_path / "shm"), "size": 1 << 20}
     mounts = [bind("/mnt", tmp_path / "shm", **memory), bind("/srv", tmp_path / "shm" / "part", **memory)]
     await isolated.output(
-        "echo shared > /mnt/file; touch /srv/inside; df -k --output=size /mnt | tail -1", mounts=mounts
+        "echo shared > /mnt/file; touch /srv/inside; df -k --output=size /mnt | tail -1; stat -c %a /mnt", mounts=mounts
     )
-    assert isolated.log("a").read_text().split() == ["1024"]
+    assert isolated.log("a").read_text().split() == ["1024", "1777"], "every user may write to it"
     assert await isolated.output("cat /mnt/file; ls /mnt/part", "b", mounts=mounts) == ["shared", "inside"]
     assert list((tmp_path / "shm").iterdir()) == [], "the machine does not see it"
 

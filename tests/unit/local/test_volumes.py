@@ -11,24 +11,26 @@ import pytest
 from paddlejob.errors import NotPossible
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts
-from paddlejob.local.runtime.volumes import Source, copy_image, create, find_source, mounts_of, named
-from paddlejob.local.state.store import Store
+from paddlejob.local.runtime.volumes import VolumeSource, copy_image, create, find_source, mounts_of, named
+from paddlejob.local.state.store import JobStore
 
 FACTS = PodFacts({"metadata": {"name": "mnist-worker-0", "namespace": "team"}, "spec": {}}, "127.64.0.1", "uid-1", "pc")
 
 
-def find(tmp_path: Path, options: RunOptions | None = None, **volume: Any) -> Source:
-    return find_source({"name": "data", **volume}, "team", tmp_path / "own", options or RunOptions(), Store(tmp_path))
+def find(tmp_path: Path, options: RunOptions | None = None, **volume: Any) -> VolumeSource:
+    return find_source(
+        {"name": "data", **volume}, "team", tmp_path / "own", options or RunOptions(), JobStore(tmp_path)
+    )
 
 
-def mounts(source: Source, variables: dict[str, str] | None = None, **mount: Any) -> dict[str, Any]:
+def mounts(source: VolumeSource, variables: dict[str, str] | None = None, **mount: Any) -> dict[str, Any]:
     made = {"name": "paddle", "volumeMounts": [{"name": "data", "mountPath": "/data", **mount}]}
     (found,) = mounts_of(made, {"data": source}, {}, variables or {})
     return dict(found)
 
 
 def test_an_empty_directory_belongs_to_the_pod(tmp_path: Path):
-    assert find(tmp_path, emptyDir={}) == Source(tmp_path / "own" / "data")
+    assert find(tmp_path, emptyDir={}) == VolumeSource(tmp_path / "own" / "data")
 
 
 def test_an_empty_directory_in_memory_has_the_size_of_the_template(tmp_path: Path):
@@ -41,7 +43,7 @@ def test_an_empty_directory_in_memory_has_the_size_of_the_template(tmp_path: Pat
 
 def test_a_host_path_is_the_path_itself_where_it_exists(tmp_path: Path):
     (tmp_path / "set").mkdir()
-    assert find(tmp_path, hostPath={"path": str(tmp_path / "set")}) == Source(tmp_path / "set")
+    assert find(tmp_path, hostPath={"path": str(tmp_path / "set")}) == VolumeSource(tmp_path / "set")
 
 
 def test_a_host_path_that_does_not_exist_is_substituted_with_a_note(tmp_path: Path):
@@ -53,8 +55,8 @@ def test_a_host_path_that_does_not_exist_is_substituted_with_a_note(tmp_path: Pa
 
 def test_a_user_chooses_a_directory_for_a_host_path_and_all_below_it(tmp_path: Path):
     options = RunOptions(volumes={"/of-another": str(tmp_path / "mine")})
-    assert find(tmp_path, options, hostPath={"path": "/of-another/set"}) == Source(tmp_path / "mine" / "set")
-    assert find(tmp_path, options, hostPath={"path": "/of-another"}) == Source(tmp_path / "mine")
+    assert find(tmp_path, options, hostPath={"path": "/of-another/set"}) == VolumeSource(tmp_path / "mine" / "set")
+    assert find(tmp_path, options, hostPath={"path": "/of-another"}) == VolumeSource(tmp_path / "mine")
     assert find(tmp_path, options, hostPath={"path": "/of-anothers"}).note
 
 
@@ -72,14 +74,14 @@ def test_a_claim_is_kept_in_the_namespace_of_its_job_with_a_note(tmp_path: Path)
 
 def test_a_claim_is_the_directory_that_the_user_chose(tmp_path: Path):
     options = RunOptions(volumes={"set": str(tmp_path / "mine")})
-    assert find(tmp_path, options, persistentVolumeClaim={"claimName": "set"}) == Source(tmp_path / "mine")
+    assert find(tmp_path, options, persistentVolumeClaim={"claimName": "set"}) == VolumeSource(tmp_path / "mine")
 
 
 def test_a_claim_of_the_job_file_is_the_host_path_of_its_volume(tmp_path: Path):
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "set"}, "spec": {"volumeName": "disk"}}
     volume = {"kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": {"hostPath": {"path": str(tmp_path)}}}
     chosen = find(tmp_path, RunOptions(objects=(claim, volume)), persistentVolumeClaim={"claimName": "set"})
-    assert chosen == Source(tmp_path)
+    assert chosen == VolumeSource(tmp_path)
     other = {**volume, "spec": {"csi": {}}}
     kept = find(tmp_path, RunOptions(objects=(claim, other)), persistentVolumeClaim={"claimName": "set"})
     assert kept.path == tmp_path / "claims" / "team" / "set"
@@ -90,14 +92,14 @@ def test_no_name_of_a_volume_or_claim_leads_out_of_the_store(tmp_path: Path, nam
     with pytest.raises(NotPossible, match="volume"):
         find(tmp_path, persistentVolumeClaim={"claimName": name})
     with pytest.raises(NotPossible, match="volume"):
-        find_source({"name": name, "emptyDir": {}}, "team", tmp_path, RunOptions(), Store(tmp_path))
+        find_source({"name": name, "emptyDir": {}}, "team", tmp_path, RunOptions(), JobStore(tmp_path))
 
 
 def test_an_nfs_volume_needs_a_directory_of_the_user(tmp_path: Path):
     nfs = {"server": "nas", "path": "/set"}
     with pytest.raises(NotPossible, match="--volume nas:/set=DIR"):
         find(tmp_path, nfs=nfs)
-    assert find(tmp_path, RunOptions(volumes={"nas:/set": "/mnt"}), nfs=nfs) == Source(Path("/mnt"))
+    assert find(tmp_path, RunOptions(volumes={"nas:/set": "/mnt"}), nfs=nfs) == VolumeSource(Path("/mnt"))
 
 
 @pytest.mark.parametrize(
@@ -177,24 +179,24 @@ def test_a_volume_that_exists_is_used_as_it_is(tmp_path: Path):
 
 
 def test_a_mount_or_a_claim_may_be_read_only(tmp_path: Path):
-    assert mounts(Source(tmp_path))["readonly"] is False
-    assert mounts(Source(tmp_path), readOnly=True)["readonly"] is True
-    assert mounts(Source(tmp_path, readonly=True))["readonly"] is True
+    assert mounts(VolumeSource(tmp_path))["readonly"] is False
+    assert mounts(VolumeSource(tmp_path), readOnly=True)["readonly"] is True
+    assert mounts(VolumeSource(tmp_path, readonly=True))["readonly"] is True
 
 
 def test_directories_that_the_user_chose_are_mounted_below_the_volumes(tmp_path: Path):
     made = {"name": "paddle", "volumeMounts": [{"name": "data", "mountPath": "/nas/data"}]}
-    found = mounts_of(made, {"data": Source(tmp_path)}, {"/nas": "/mine"}, {})
+    found = mounts_of(made, {"data": VolumeSource(tmp_path)}, {"/nas": "/mine"}, {})
     assert [(one["target"], one["source"]) for one in found] == [("/nas", "/mine"), ("/nas/data", str(tmp_path))]
 
 
 def test_a_part_of_a_volume_is_created_and_mounted(tmp_path: Path):
-    assert mounts(Source(tmp_path), subPath="a/b")["source"] == str(tmp_path / "a" / "b")
+    assert mounts(VolumeSource(tmp_path), subPath="a/b")["source"] == str(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
 
 
 def test_a_part_of_a_volume_may_be_named_by_a_variable(tmp_path: Path):
-    found = mounts(Source(tmp_path), {"POD": "mnist-worker-0"}, subPathExpr="logs/$(POD)", subPath="ignored")
+    found = mounts(VolumeSource(tmp_path), {"POD": "mnist-worker-0"}, subPathExpr="logs/$(POD)", subPath="ignored")
     assert found["source"] == str(tmp_path / "logs" / "mnist-worker-0")
 
 
@@ -209,7 +211,7 @@ def test_a_part_of_a_volume_may_be_named_by_a_variable(tmp_path: Path):
 )
 def test_a_part_outside_the_volume_is_refused(tmp_path: Path, mount: dict[str, str], message: str):
     with pytest.raises(NotPossible) as raised:
-        mounts(Source(tmp_path), {"UP": ".."}, **mount)
+        mounts(VolumeSource(tmp_path), {"UP": ".."}, **mount)
     assert message in str(raised.value)
 
 
@@ -217,7 +219,7 @@ def test_a_link_that_a_program_wrote_does_not_lead_out_of_the_volume(tmp_path: P
     (tmp_path / "volume").mkdir()
     (tmp_path / "volume" / "out").symlink_to(tmp_path)
     with pytest.raises(NotPossible, match="subPath out/new points outside the volume; remove the link"):
-        mounts(Source(tmp_path / "volume"), subPath="out/new")
+        mounts(VolumeSource(tmp_path / "volume"), subPath="out/new")
     assert not (tmp_path / "new").exists()
 
 

@@ -10,7 +10,7 @@ from paddlejob import contract
 from paddlejob.api.types import Role
 from paddlejob.objects.container_status import training_container_of
 from paddlejob.plan import PodPhase, names
-from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.plan.manifests.pod import pod_manifest
 from tests.support.builders import job
 from tests.unit.objects.test_startup import read
 
@@ -61,6 +61,15 @@ def test_a_pod_that_never_ran_was_rejected_unless_it_was_stopped(status: dict[st
     assert pod.message == status.get("message", "")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "phase"), [(1, PodPhase.SUCCEEDED), (3600, PodPhase.FAILED)], ids=["the operator", "its template"]
+)
+def test_exit_status_0_of_a_pod_that_a_deadline_ended_is_a_success_only_if_it_is_of(seconds: int, phase: PodPhase):
+    """The operator stops a pod after its success is on record; a deadline may have ended training itself."""
+    ended = {"phase": "Failed", "reason": "DeadlineExceeded", **container(terminated={"exitCode": 0})}
+    assert read(ended, activeDeadlineSeconds=seconds).phase is phase
+
+
 def test_a_pod_that_was_evicted_for_what_it_used_itself_has_failed():
     status = {"phase": "Failed", "reason": "Evicted"}
     own = 'Container paddle exceeded its local ephemeral storage limit "1Gi". '
@@ -87,3 +96,23 @@ def test_the_training_container_of_a_pod_without_annotations_is_that_of_its_temp
     assert training_container_of(pod) == "paddle"
     del pod["metadata"]["annotations"]
     assert training_container_of(pod) == "paddle"
+
+
+@pytest.mark.parametrize(
+    ("printed", "quoted"),
+    [
+        ("Container failed\nenv {'TOKEN': 'hunter2'}\nthe end", "Container failed\nenv {...}\nthe end"),
+        ("environ({'TOKEN': 'hunter2'})\nthe end", "env {...}\nthe end"),
+        ("ter2', 'PORT': '1', 'A': '{'}\nthe end", "env {...}\nthe end"),
+        ("hunter2'}\nthe end", "env {...}\nthe end"),
+        ("{\"a\": 1}', 'TOKEN': \"hunter'2\"}\nthe end", "env {...}\nthe end"),
+        ("failed: {'path': '/x', 'code': '1'}", "failed: {'path': '/x', 'code': '1'}"),
+        ("{'A': 'x', 'B': 'y'}", "{'A': 'x', 'B': 'y'}"),
+        ("the end\nof 'x'}", "the end\nof 'x'}"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["containerStatuses", "initContainerStatuses"])
+def test_the_environment_that_a_launcher_printed_is_not_quoted(printed: str, quoted: str, kind: str):
+    ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": printed}}
+    statuses = {"phase": "Failed", **container(waiting={"reason": "PodInitializing"})}
+    assert read({**statuses, kind: [{"name": "paddle", "state": ended}]}).message == quoted

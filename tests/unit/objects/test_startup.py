@@ -9,7 +9,7 @@ import pytest
 from paddlejob.api.types import Role
 from paddlejob.objects import transform
 from paddlejob.plan import Pod, PodPhase
-from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.plan.manifests.pod import pod_manifest
 from paddlejob.plan.times import parse
 from tests.support.builders import job
 
@@ -50,9 +50,17 @@ def test_a_pod_for_which_others_are_preempted_is_nominated_until_it_has_a_node()
     assert not read(scheduled("False")).nominated
 
 
-def test_an_init_container_that_runs_is_no_standstill():
-    seen = read(init({"terminated": {"exitCode": 0, "finishedAt": LATER}}, {"running": {}}))
-    assert (seen.initializing, seen.init_ended, seen.init_failed) == (True, parse(LATER), False)
+@pytest.mark.parametrize("hour", ["04", "08", "20"], ids=["slow", "right", "fast"])
+def test_the_time_of_init_containers_is_that_of_their_node_and_no_other_clock(hour: str):
+    ran = {"exitCode": 0, "startedAt": f"2027-01-15T{hour}:08:00Z", "finishedAt": f"2027-01-15T{hour}:38:00Z"}
+    seen = read({**scheduled("True"), **init({"terminated": ran}, {"running": {}})})
+    assert (seen.initializing, seen.init_ended, seen.init_failed) == (True, parse(LATER) + 30 * 60, False)
+    assert not read(init({"waiting": {"reason": "ImagePullBackOff"}})).initializing
+
+
+@pytest.mark.parametrize("times", [{}, {"startedAt": None, "finishedAt": LATER}, {"startedAt": LATER}])
+def test_one_whose_times_are_not_known_has_taken_none(times: dict[str, Any]):
+    assert read({**scheduled("True"), **init({"terminated": {"exitCode": 0, **times}})}).init_ended == parse(LATER)
 
 
 def test_a_pod_is_initialized_when_all_its_init_containers_have_succeeded():

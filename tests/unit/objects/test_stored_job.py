@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import pickle
 
 from paddlejob.api.types import PaddleJob
 from paddlejob.objects import transform
@@ -19,7 +19,7 @@ def large(phase: str) -> PaddleJob:
 
 
 def size(one: StoredJob) -> int:
-    return sys.getsizeof(one._templates) + len(one.model_dump_json())
+    return len(pickle.dumps(one))
 
 
 def test_a_live_job_is_whole_again():

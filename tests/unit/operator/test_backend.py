@@ -2,94 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
 
 from paddlejob import contract
-from paddlejob.api.types import PaddleJob, Phase, Role, Status
+from paddlejob.api.types import Phase, Role, Status
 from paddlejob.engine.backend import Outdated, Rejected
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.engine.reconcile import Reconciler
 from paddlejob.errors import ApiError
 from paddlejob.kube.client import Client
-from paddlejob.kube.events import EventRecorder
-from paddlejob.operator.backend import KubeBackend
-from paddlejob.operator.informers import Informers
 from paddlejob.operator.metrics import Metrics
-from paddlejob.plan import Create, Delete, DeleteJob, DropFinalizer, Kind, Pod, PodPhase, RecordEvent, Stop, Wake, times
-from paddlejob.plan.objects.pod import pod_manifest
+from paddlejob.operator.nodes import Nodes
+from paddlejob.plan import Create, Delete, DeleteJob, DropFinalizer, Kind, RecordEvent, Stop, Wake, times
+from paddlejob.plan.manifests.pod import pod_manifest
 from paddlejob.plan.world import NodeState
-from tests.support.builders import document, job
-from tests.support.scripted_api import Object, ScriptedApi, failure
-from tests.unit.kube.conftest import Serve, serve
-
-__all__ = ["serve"]
-
-KEY = ("default", "mnist")
-JOB = "default/paddlejobs/mnist"
-POD = "default/pods/mnist-worker-0"
-UID = "uid-of-mnist"
-
-
-def stored_job(**options: Any) -> tuple[str, Object]:
-    made = document(**options)
-    made["metadata"] |= {"uid": UID, "generation": 1}
-    return JOB, made
-
-
-def stored_pod(attempt: int = 1, **metadata: Any) -> tuple[str, Object]:
-    made = pod_manifest(job(), Role.WORKER, 0, attempt, "build")
-    made["metadata"] |= metadata
-    made["spec"]["nodeName"] = "node-1"
-    return POD, made | {"status": {"phase": "Running"}}
-
-
-class Stage:
-    def __init__(self, api: ScriptedApi, client: Client) -> None:
-        self.api = api
-        self.client = client
-        self.informers = Informers(client, None)
-        self.recorder = EventRecorder(client, "paddlejob")
-        self.backend = KubeBackend(client, self.informers, self.recorder)
-
-    async def job(self) -> PaddleJob:
-        view = await self.backend.observe(KEY)
-        assert view is not None
-        return view.job
-
-    async def pods(self) -> tuple[Pod, ...]:
-        view = await self.backend.observe(KEY)
-        assert view is not None
-        return view.world.pods
-
-    async def perform(self, action: Any) -> None:
-        await self.backend.perform(await self.job(), action)
-
-    async def events(self) -> list[tuple[str, str, str]]:
-        await self.recorder.flush()
-        bodies = [one.body for one in self.api.written("POST", "events")]
-        return [(one["type"], one["reason"], one["message"]) for one in bodies]
-
-
-@contextlib.asynccontextmanager
-async def staged(serve: Serve, *objects: tuple[str, Object]) -> AsyncIterator[Stage]:
-    api = ScriptedApi(*objects)
-    async with Client(await serve(api.respond)) as client:
-        stage = Stage(api, client)
-        task = asyncio.create_task(stage.informers.run())
-        try:
-            async with asyncio.timeout(30):
-                await stage.informers.wait_for_sync()
-            yield stage
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+from tests.support.builders import job
+from tests.support.scripted_cluster import JOB, Object, ScriptedCluster, Serve, failure
+from tests.support.waiting import until
+from tests.unit.operator.stage import KEY, POD, UID, staged, stored_job, stored_pod
 
 
 def create_pod(attempt: int = 1) -> Create:
@@ -100,9 +34,7 @@ async def test_the_world_has_only_what_the_job_owns(serve: Serve) -> None:
     other = stored_pod()[1]
     other["metadata"] = {**other["metadata"], "ownerReferences": [], "namespace": "default"}
     async with staged(serve, stored_job(), stored_pod(), ("default/pods/stray", other)) as stage:
-        view = await stage.backend.observe(KEY)
-        assert view is not None
-        assert [(pod.name, pod.node) for pod in view.world.pods] == [("mnist-worker-0", "node-1")]
+        assert [(pod.name, pod.node) for pod in await stage.pods()] == [("mnist-worker-0", "node-1")]
         assert await stage.backend.observe(("default", "unknown")) is None
 
 
@@ -153,48 +85,38 @@ async def test_a_pod_that_is_gone_or_replaced_is_not_patched(serve: Serve, code:
         await stage.perform(Stop(pod, "done"))
 
 
-@pytest.mark.parametrize("force", [False, True])
-async def test_only_a_forced_deletion_has_grace_0_and_every_one_names_the_uid(serve: Serve, force: bool) -> None:
+@pytest.mark.parametrize(("how", "grace"), [({}, None), ({"force": True}, 0), ({"grace": 2}, 2)])
+async def test_a_deletion_names_the_uid_and_has_the_grace_period_of_the_plan(
+    serve: Serve, how: dict[str, Any], grace: int | None
+) -> None:
     async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
-        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", force=force))
+        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", **how))
         (asked,) = stage.api.written("DELETE")
         assert asked.body["preconditions"] == {"uid": "u-1"}
-        assert asked.body.get("gracePeriodSeconds") == (0 if force else None)
+        assert asked.body.get("gracePeriodSeconds") == grace
         assert await stage.pods() == (), "it was gone with the response"
 
 
-async def test_a_pod_that_has_nothing_to_save_is_deleted_with_the_grace_period_of_the_plan(serve: Serve) -> None:
-    async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
-        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", grace=2))
-        (asked,) = stage.api.written("DELETE")
-        assert asked.body["gracePeriodSeconds"] == 2
+ENDING = {"deletionTimestamp": "2027-01-15T08:00:30Z"}
 
 
-async def test_a_terminating_pod_is_not_forgotten(serve: Serve) -> None:
-    """Its name is taken until the kubelet has ended it."""
+@pytest.mark.parametrize(
+    ("metadata", "force", "due"),
+    [
+        ({"deletionGracePeriodSeconds": 30}, False, [1_800_000_030.0]),
+        ({"finalizers": ["example.com/hold"]}, True, [1_800_000_030.0]),
+        ({}, True, []),
+    ],
+    ids=["until its kubelet has ended it", "while a finalizer keeps it, even after force", "not after force"],
+)
+async def test_a_pod_that_the_response_still_shows_keeps_its_name(
+    serve: Serve, metadata: Object, force: bool, due: list[float]
+) -> None:
     async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
-        due = {"deletionTimestamp": "2027-01-15T08:00:30Z", "deletionGracePeriodSeconds": 30}
-        terminating = stage.api.put(*stored_pod(uid="u-1", **due))
+        terminating = stage.api.put(*stored_pod(uid="u-1", **ENDING, **metadata))
         stage.api.answers["DELETE", POD] = (200, {**terminating, "kind": "Pod"})
-        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", ""))
-        assert [pod.deletion_due for pod in await stage.pods()] == [1_800_000_030.0]
-
-
-async def test_a_pod_that_a_finalizer_keeps_is_not_forgotten_even_after_force(serve: Serve) -> None:
-    async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
-        due = {"deletionTimestamp": "2027-01-15T08:00:00Z", "finalizers": ["example.com/hold"]}
-        kept = stage.api.put(*stored_pod(uid="u-1", **due))
-        stage.api.answers["DELETE", POD] = (200, {**kept, "kind": "Pod"})
-        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", force=True))
-        assert [pod.deleting for pod in await stage.pods()] == [True]
-
-
-async def test_a_pod_forced_away_is_forgotten_although_the_response_still_shows_it(serve: Serve) -> None:
-    async with staged(serve, stored_job(), stored_pod(uid="u-1")) as stage:
-        last = stage.api.put(*stored_pod(uid="u-1", deletionTimestamp="2027-01-15T08:00:00Z"))
-        stage.api.answers["DELETE", POD] = (200, {**last, "kind": "Pod"})
-        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", force=True))
-        assert await stage.pods() == ()
+        await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u-1", "", force=force))
+        assert [pod.deletion_due for pod in await stage.pods()] == due
 
 
 @pytest.mark.parametrize("code", [404, 409])
@@ -212,9 +134,7 @@ async def test_an_existing_pod_of_the_attempt_is_accepted(serve: Serve) -> None:
         assert len(await stage.pods()) == 1
 
 
-@pytest.mark.parametrize(
-    "metadata", [{"attempt": 1}, {"attempt": 2, "deletionTimestamp": "2027-01-15T08:00:30Z"}], ids=["older", "ending"]
-)
+@pytest.mark.parametrize("metadata", [{"attempt": 1}, {"attempt": 2, **ENDING}], ids=["older", "ending"])
 async def test_an_existing_pod_of_another_attempt_is_waited_for(serve: Serve, metadata: Object) -> None:
     async with staged(serve, stored_job()) as stage:
         stage.api.put(*stored_pod(**metadata))
@@ -224,13 +144,7 @@ async def test_an_existing_pod_of_another_attempt_is_waited_for(serve: Serve, me
 
 
 OTHER_OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "backup", "uid": "x", "controller": True}
-FORMER = {
-    "apiVersion": "batch.paddlepaddle.org/v1",
-    "kind": "PaddleJob",
-    "name": "mnist",
-    "uid": "f",
-    "controller": True,
-}
+PREVIOUS = {**OTHER_OWNER, "apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "name": "mnist"}
 
 
 @pytest.mark.parametrize(
@@ -238,12 +152,8 @@ FORMER = {
     [
         ({"ownerReferences": [OTHER_OWNER]}, "NameTaken", "Pod mnist-worker-0 exists, owned by Job backup"),
         ({"ownerReferences": []}, "NameTaken", "exists, without an owner"),
-        ({"ownerReferences": [FORMER]}, "BeingDeleted", "owned by PaddleJob mnist"),
-        (
-            {"ownerReferences": [OTHER_OWNER], "deletionTimestamp": "2027-01-15T08:00:30Z"},
-            "BeingDeleted",
-            "owned by Job backup",
-        ),
+        ({"ownerReferences": [PREVIOUS]}, "BeingDeleted", "owned by PaddleJob mnist"),
+        ({"ownerReferences": [OTHER_OWNER], **ENDING}, "BeingDeleted", "owned by Job backup"),
         ({"labels": {}}, "NameTaken", "lacks its labels"),
     ],
 )
@@ -267,38 +177,37 @@ async def test_an_object_that_vanishes_while_it_is_in_the_way_is_looked_for_agai
 
 
 @pytest.mark.parametrize(
-    ("code", "reason", "message"),
+    ("code", "reason", "message", "error"),
     [
-        (403, "Forbidden", "exceeded quota"),
-        (422, "Invalid", "spec.containers: required"),
-        (400, "BadRequest", "denied the request"),
-        (500, "InternalError", 'failed calling webhook "x"'),
+        (403, "Forbidden", "exceeded quota", Rejected),
+        (422, "Invalid", "spec.containers: required", Rejected),
+        (400, "BadRequest", "denied the request", Rejected),
+        (500, "InternalError", 'failed calling webhook "x"', Rejected),
+        (404, "NotFound", "namespace not found", ApiError),
+        (409, "Conflict", "being written", ApiError),
+        (504, "Timeout", "no", ApiError),
     ],
 )
-async def test_a_rejected_object_is_remembered(serve: Serve, code: int, reason: str, message: str) -> None:
-    async with staged(serve, stored_job()) as stage:
-        stage.api.answers["POST", "default/pods"] = failure(code, reason, message)
-        with pytest.raises(Rejected) as rejected:
-            await stage.perform(create_pod())
-        assert rejected.value.reason == reason
-        assert message in rejected.value.message
-
-
-@pytest.mark.parametrize(
-    ("code", "reason", "message"),
-    [
-        (404, "NotFound", "namespace not found"),
-        (409, "Conflict", "being written"),
-        (504, "Timeout", "no"),
-    ],
-)
-async def test_an_error_of_the_server_itself_is_retried_and_blames_no_job(
-    serve: Serve, code: int, reason: str, message: str
+async def test_a_rejected_object_is_remembered_and_an_error_of_the_server_itself_blames_no_job(
+    serve: Serve, code: int, reason: str, message: str, error: type[Exception]
 ) -> None:
     async with staged(serve, stored_job()) as stage:
         stage.api.answers["POST", "default/pods"] = failure(code, reason, message)
-        with pytest.raises(ApiError):
+        with pytest.raises(error, match=message) as raised:
             await stage.perform(create_pod())
+        assert raised.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "error"), [(403, "Forbidden", Rejected), (422, "Invalid", Rejected), (504, "Timeout", ApiError)]
+)
+async def test_a_policy_that_denies_a_deletion_is_a_rejection(
+    serve: Serve, code: int, reason: str, error: type[Exception]
+) -> None:
+    async with staged(serve, stored_job()) as stage:
+        stage.api.answers["DELETE", "default/pods/mnist-worker-0"] = failure(code, reason, "must not be deleted")
+        with pytest.raises(error, match="must not be deleted"):
+            await stage.perform(Delete(Kind.POD, "mnist-worker-0", "u", "restart 1"))
 
 
 @pytest.mark.parametrize("message", ["etcdserver: request timed out", "rpc error: code = Unavailable"])
@@ -325,22 +234,17 @@ async def test_a_status_is_written_over_the_one_it_was_made_from_and_seen_at_onc
         assert (await stage.job()).status.attempt == 1
 
 
-async def test_a_job_that_changed_meanwhile_is_read_again(serve: Serve) -> None:
-    async with staged(serve, stored_job()) as stage:
-        made = await stage.job()
-        stage.api.put(*stored_job(ttlSecondsAfterFinished=7))
-        stage.api.answers["PUT", f"{JOB}/status"] = failure(409, "Conflict")
-        with pytest.raises(Outdated):
-            await stage.backend.report(made, Status(phase=Phase.PENDING))
-        assert (await stage.job()).spec.ttlSecondsAfterFinished == 7, "although the watch is silent"
-
-
-async def test_a_job_that_is_gone_is_not_an_error(serve: Serve) -> None:
+async def test_a_job_that_changed_meanwhile_is_read_again_and_one_that_is_gone_is_no_error(serve: Serve) -> None:
     async with staged(serve, stored_job()) as stage:
         made = await stage.job()
         stage.api.answers["PUT", f"{JOB}/status"] = failure(404, "NotFound")
         with pytest.raises(Outdated):
             await stage.backend.report(made, Status(phase=Phase.PENDING))
+        stage.api.put(*stored_job(ttlSecondsAfterFinished=7))
+        stage.api.answers["PUT", f"{JOB}/status"] = failure(409, "Conflict")
+        with pytest.raises(Outdated):
+            await stage.backend.report(made, Status(phase=Phase.PENDING))
+        assert (await stage.job()).spec.ttlSecondsAfterFinished == 7, "although the watch is silent"
 
 
 async def test_a_status_that_the_server_rejects_is_an_event_on_the_job(serve: Serve) -> None:
@@ -349,7 +253,7 @@ async def test_a_status_that_the_server_rejects_is_an_event_on_the_job(serve: Se
         with pytest.raises(ApiError):
             await stage.backend.report(await stage.job(), Status(phase=Phase.PENDING))
         ((kind, reason, message),) = await stage.events()
-        assert (kind, reason) == ("Warning", "StatusRefused")
+        assert (kind, reason) == ("Warning", "StatusRejected")
         assert "spec.worker.replicas: too small" in message
 
 
@@ -378,13 +282,15 @@ async def test_a_finalizer_is_removed_and_others_stay(serve: Serve) -> None:
         await stage.perform(DropFinalizer("finalizers.paddlepaddle.org"))
 
 
-async def test_an_expired_job_is_deleted_with_its_objects(serve: Serve) -> None:
+async def test_an_expired_job_is_deleted_with_its_objects_unless_it_was_replaced_meanwhile(serve: Serve) -> None:
     async with staged(serve, stored_job()) as stage:
         made = await stage.job()
         await stage.backend.perform(made, DeleteJob("ttl"))
         (asked,) = stage.api.written("DELETE")
         assert asked.body["preconditions"] == {"uid": UID}
         assert asked.body["propagationPolicy"] == "Background"
+        await stage.backend.perform(made, DeleteJob("ttl"))
+        stage.api.answers["DELETE", JOB] = failure(409, "Conflict")
         await stage.backend.perform(made, DeleteJob("ttl"))
         stage.api.answers["DELETE", JOB] = failure(403, "Forbidden", "a policy keeps it")
         with pytest.raises(Rejected, match="a policy keeps it"):
@@ -429,9 +335,7 @@ async def test_a_load_balancer_that_finds_no_pods_restarts_no_job(serve: Serve) 
         before = len(stage.api.asked)
         stage.api.answers["GET", "pods"] = failure(404, "NotFound", "default backend - 404")
         stage.api.watches_end.set()
-        async with asyncio.timeout(30):
-            while not stage.informers.pods.last_error:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: stage.informers.pods.last_error)
         for _ in range(3):
             await loop.step(KEY)
             now += 60
@@ -464,9 +368,7 @@ async def test_the_node_of_a_pod_that_should_be_gone_is_looked_at(
 ) -> None:
     overdue = stored_pod(deletionTimestamp=times.format(time.time() - 60))
     async with staged(serve, stored_job(), overdue, *nodes) as stage:
-        view = await stage.backend.observe(KEY)
-        assert view is not None
-        assert view.world.nodes == {"node-1": state}
+        assert (await stage.view()).world.nodes == {"node-1": state}
 
 
 async def test_without_permission_to_read_nodes_the_clock_decides_and_the_log_says_so_once(
@@ -477,20 +379,16 @@ async def test_without_permission_to_read_nodes_the_clock_decides_and_the_log_sa
     async with staged(serve, stored_job(), overdue, node("True")) as stage:
         stage.api.answers["GET", "nodes/node-1"] = failure(403, "Forbidden", "nodes is forbidden")
         for _ in range(3):
-            view = await stage.backend.observe(KEY)
-            assert view is not None and view.world.nodes == {}
+            assert (await stage.view()).world.nodes == {}
         assert caplog.text.count("without checking the node") == 1
         stage.api.answers["GET", "nodes/node-1"] = failure(500, "InternalError")
-        view = await stage.backend.observe(KEY)
-        assert view is not None and view.world.nodes == {"node-1": NodeState.READY}, "no error is a reason for force"
+        assert (await stage.view()).world.nodes == {"node-1": NodeState.READY}, "no error is a reason for force"
 
 
 async def test_nodes_of_pods_that_end_in_time_are_not_read(serve: Serve) -> None:
     ending = stored_pod(deletionTimestamp=times.format(time.time() + 30))
     async with staged(serve, stored_job(), ending, node("True")) as stage:
-        view = await stage.backend.observe(KEY)
-        assert view is not None and view.world.nodes == {}
-        assert [pod.phase for pod in view.world.pods] == [PodPhase.PENDING]
+        assert (await stage.view()).world.nodes == {}
 
 
 async def test_the_node_of_a_pod_that_kubernetes_gave_up_is_read_at_once(serve: Serve) -> None:
@@ -498,5 +396,33 @@ async def test_the_node_of_a_pod_that_kubernetes_gave_up_is_read_at_once(serve: 
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
     lost[1]["status"]["conditions"] = [condition]
     async with staged(serve, stored_job(), lost, node("Unknown")) as stage:
-        view = await stage.backend.observe(KEY)
-        assert view is not None and view.world.nodes == {"node-1": NodeState.UNREACHABLE}
+        assert (await stage.view()).world.nodes == {"node-1": NodeState.UNREACHABLE}
+
+
+async def test_a_node_is_read_once_in_a_while_and_not_more(serve: Serve, monkeypatch: pytest.MonkeyPatch):
+    api = ScriptedCluster(node("True"))
+    async with Client(await serve(api.respond)) as client:
+        nodes = Nodes(client)
+        assert await nodes.states(["node-1", "node-1"]) == {"node-1": NodeState.READY}
+        api.put(*node("False"))
+        assert await nodes.states(["node-1"]) == {"node-1": NodeState.READY}, "as remembered"
+        monkeypatch.setattr("paddlejob.operator.nodes.REMEMBERED_SECONDS", 0.0)
+        assert await nodes.states(["node-1"]) == {"node-1": NodeState.NOT_READY}
+
+
+async def test_services_and_environments_are_created_and_deleted_like_pods(serve: Serve):
+    async with staged(serve, stored_job()) as stage:
+        job = await stage.job()
+        for kind, path in ((Kind.SERVICE, "services"), (Kind.ENVIRONMENT, "configmaps"), (Kind.POD_GROUP, "podgroups")):
+            about = {"name": "one", "namespace": "default", "ownerReferences": [], "labels": {}}
+            await stage.backend.perform(job, Create(kind, "one", {"metadata": about}))
+            assert f"default/{path}/one" in stage.api.objects
+            await stage.backend.perform(job, Delete(kind, "one", "", "a test"))
+            assert f"default/{path}/one" not in stage.api.objects
+
+
+async def test_whether_gangs_can_be_scheduled_is_whether_pod_groups_are_served(serve: Serve):
+    async with staged(serve, stored_job()) as stage:
+        for absent in (False, True):
+            stage.informers.pod_groups.absent = absent
+            assert (await stage.view()).world.gang_scheduler is not absent

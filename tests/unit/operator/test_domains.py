@@ -9,10 +9,7 @@ import pytest
 from paddlejob.kube.client import Client
 from paddlejob.operator.domains import Domains
 from tests.support.builders import job
-from tests.support.scripted_api import Object, ScriptedApi, failure
-from tests.unit.kube.conftest import Serve, serve
-
-__all__ = ["serve"]
+from tests.support.scripted_cluster import Object, ScriptedCluster, Serve, failure
 
 ZONED = job(schedulingPolicy={"topology": {"preferred": "zone"}})
 
@@ -22,7 +19,7 @@ def node(name: str, **labels: str) -> tuple[str, Object]:
 
 
 async def test_domains_are_the_values_of_the_label(serve: Serve):
-    api = ScriptedApi(node("a", zone="east"), node("b"))
+    api = ScriptedCluster(node("a", zone="east"), node("b"))
     async with Client(await serve(api.respond)) as client:
         domains = Domains(client)
         assert await domains.of_nodes(ZONED, ["a", "b", "gone", "a"]) == {"a": "east"}
@@ -30,7 +27,7 @@ async def test_domains_are_the_values_of_the_label(serve: Serve):
 
 
 async def test_a_node_is_read_once_in_a_while(serve: Serve, monkeypatch: pytest.MonkeyPatch):
-    api = ScriptedApi(node("a", zone="east"))
+    api = ScriptedCluster(node("a", zone="east"))
     async with Client(await serve(api.respond)) as client:
         domains = Domains(client)
         await domains.of_nodes(ZONED, ["a"])
@@ -44,7 +41,7 @@ async def test_without_permission_no_domain_is_known_and_the_log_says_so_once(
     serve: Serve, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("paddlejob.operator.domains.REMEMBERED_SECONDS", 0.0)
-    api = ScriptedApi(node("a", zone="east"))
+    api = ScriptedCluster(node("a", zone="east"))
     api.answers["GET", "nodes/a"] = failure(403, "Forbidden", "nodes is forbidden")
     async with Client(await serve(api.respond)) as client:
         domains = Domains(client)
@@ -54,7 +51,7 @@ async def test_without_permission_no_domain_is_known_and_the_log_says_so_once(
 
 
 async def test_an_error_is_not_remembered(serve: Serve, caplog: pytest.LogCaptureFixture):
-    api = ScriptedApi(node("a", zone="east"))
+    api = ScriptedCluster(node("a", zone="east"))
     api.answers["GET", "nodes/a"] = failure(500, "InternalError")
     async with Client(await serve(api.respond)) as client:
         domains = Domains(client)

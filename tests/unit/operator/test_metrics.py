@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 
@@ -10,29 +9,20 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from paddlejob.api.types import Phase
 from paddlejob.engine.queue import KeyedQueue
 from paddlejob.errors import NotFound
 from paddlejob.kube.events import MAX_PENDING, EventRecorder
 from paddlejob.kube.resource import PODS
 from paddlejob.objects.resources import PADDLEJOBS
+from paddlejob.operator.informers import Informers
 from paddlejob.operator.metrics import Metrics
 from paddlejob.operator.metrics import definitions as metric
 from paddlejob.operator.metrics.definitions import METRICS, Kind
 from paddlejob.plan import times
-from tests.support.scripted_api import Object, failure
-from tests.unit.kube.conftest import Serve, serve
-from tests.unit.operator.test_backend import Stage, staged, stored_job
-
-__all__ = ["serve"]
-
-OF_0_1 = {
-    "paddlejob_api_requests_total",
-    "paddlejob_reconcile_seconds",
-    "paddlejob_queue_wait_seconds",
-    "paddlejob_reconcile_errors_total",
-    "paddlejob_jobs",
-    "paddlejob_queue_depth",
-}
+from tests.support.scripted_cluster import Object, Serve, failure
+from tests.support.waiting import until
+from tests.unit.operator.stage import KEY, Stage, staged, stored_job
 
 OUTPUT_AGE = 'paddlejob_job_output_age_seconds{job="mnist",namespace="default"}'
 
@@ -77,10 +67,6 @@ async def test_what_is_exposed_is_what_is_defined(serve: Serve):
         assert labels == set(named[name].labels), name
 
 
-def test_metrics_of_the_first_release_keep_their_names():
-    assert {one.name for one in METRICS} >= OF_0_1
-
-
 @pytest.mark.parametrize("one", METRICS, ids=str)
 def test_a_definition_follows_the_conventions_of_prometheus(one: metric.Metric):
     assert re.fullmatch(r"paddlejob_[a-z_]+", one.name)
@@ -108,6 +94,15 @@ async def test_metrics_of_each_job_are_exposed_only_if_they_are_wanted(serve: Se
         'paddlejob_job_restarts{job="mnist",namespace="default"}': 1,
         'paddlejob_job_restarts{job="silent",namespace="default"}': 1,
     }
+
+
+async def test_a_status_that_cannot_be_read_hides_no_metric_of_another_job(serve: Serve):
+    jobs = [training("odd", step=1, lastOutputTime="yesterday"), training(step=5)]
+    async with staged(serve, *jobs) as stage:
+        found = exposed(stage, Metrics(per_job=True))
+    assert found['paddlejob_job_step{job="mnist",namespace="default"}'] == 5
+    assert found['paddlejob_job_step{job="odd",namespace="default"}'] == 1
+    assert not [name for name in found if "output_age" in name]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +134,7 @@ async def test_the_caches_tell_their_size_and_age_and_how_often_they_failed(serv
         assert exposed(stage, Metrics())['paddlejob_informer_age_seconds{resource="pods"}'] >= 500
         stage.api.answers["GET", "pods"] = failure(500, "InternalError")
         stage.api.watches_end.set()
-        async with asyncio.timeout(30):
-            while not exposed(stage, Metrics())['paddlejob_informer_errors_total{resource="pods"}']:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: exposed(stage, Metrics())['paddlejob_informer_errors_total{resource="pods"}'])
         stage.informers.pods.absent = True
         assert not [name for name in exposed(stage, Metrics()) if 'resource="pods"' in name and "failing" not in name]
 
@@ -179,3 +172,53 @@ async def test_the_leader_is_who_holds_the_lease_when_metrics_are_scraped():
     assert samples(metrics.registry)["paddlejob_leader"] == 1
     holds[0] = False
     assert samples(metrics.registry)["paddlejob_leader"] == 0
+
+
+def unnamed(status: Object) -> Object:
+    return {**stored_job()[1], "metadata": {"namespace": "default"}, "status": status}
+
+
+async def test_jobs_are_counted_by_phase_also_those_that_are_new_or_unreadable(serve: Serve):
+    phases = {"a": {}, "b": {"phase": "Running"}, "c": {"phase": "Running"}, "d": {"phase": "Odd"}}
+    jobs = [(f"default/paddlejobs/{name}", unnamed(status)) for name, status in phases.items()]
+    async with staged(serve, *jobs) as stage:
+        metrics, queue = Metrics(), KeyedQueue()
+        queue.add_after(KEY, 3600)
+        with metrics.collecting(Informers(stage.client, None), queue, stage.recorder):
+            assert samples(metrics.registry)['paddlejob_jobs{phase="Running"}'] == 0
+        with metrics.collecting(stage.informers, queue, stage.recorder):
+            found = samples(metrics.registry)
+        counted = {name: value for name, value in found.items() if value and name.startswith("paddlejob_jobs{")}
+        assert counted == {
+            'paddlejob_jobs{phase="Running"}': 2,
+            'paddlejob_jobs{phase="Unseen"}': 1,
+            'paddlejob_jobs{phase="Unreadable"}': 1,
+        }
+        assert sum(name.startswith("paddlejob_jobs{") for name in found) == len(Phase) + 2, "also those without jobs"
+        assert found["paddlejob_queue_depth"] == 1
+        assert not [name for name in samples(metrics.registry) if "paddlejob_jobs" in name], "not after its term"
+
+
+async def test_goodput_is_only_counted_while_a_job_may_train(serve: Serve):
+    since = times.format(time.time() - 100)
+    progress = {"step": 5, "highestStep": 5, "productiveSeconds": 80, "countedSince": since}
+    jobs = []
+    for phase in ("Running", "Suspended", "Completed", "Failed", "Restarting"):
+        status = {"phase": phase, "attempt": 1, "startTime": since, "progress": progress, "goodput": 80}
+        ended = {"completionTime": since} if phase in ("Completed", "Failed") else {}
+        jobs.append((f"default/paddlejobs/{phase.lower()}", unnamed(status | ended)))
+    async with staged(serve, *jobs) as stage:
+        found = {name for name in exposed(stage, Metrics(per_job=True)) if "goodput_ratio{" in name}
+    assert found == {
+        'paddlejob_goodput_ratio{job="restarting",namespace="default"}',
+        'paddlejob_goodput_ratio{job="running",namespace="default"}',
+    }
+
+
+def test_a_reconciliation_that_began_early_has_not_waited():
+    metrics = Metrics()
+    metrics.observe_reconcile(-1.0, 2.0)
+    metrics.count_error()
+    found = samples(metrics.registry)
+    assert (found["paddlejob_queue_wait_seconds_sum"], found["paddlejob_reconcile_seconds_sum"]) == (0, 2)
+    assert found["paddlejob_reconcile_errors_total"] == 1

@@ -19,10 +19,8 @@ from paddlejob.operator.metrics import Metrics, access
 from paddlejob.operator.metrics.access import MetricsAccess
 from paddlejob.operator.metrics.certificate import Certificate
 from tests.support.operator_process import free_port
+from tests.support.scripted_cluster import Serve
 from tests.unit.kube.certificates import new_authority
-from tests.unit.kube.conftest import Serve, serve
-
-__all__ = ["serve"]
 
 PROMETHEUS = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "1", "groups": ["system:authenticated"]}
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from paddlejob.api.types import PaddleJob, Phase, Progress, Role, Status
+from paddlejob.api.types import Phase, Role
 from paddlejob.engine.backend import Rejected
-from paddlejob.plan import Create, Delete, Kind, PodPhase, times
+from paddlejob.plan import Create, Kind, PodPhase
 from tests.support.builders import job
 from tests.support.model import Crash, Model
 
@@ -75,21 +75,6 @@ async def test_with_room_for_three_of_four_it_starts_with_three_and_says_so():
     assert (model.status.restarts, model.status.disruptions) == (0, 0)
 
 
-async def test_it_waits_thirty_seconds_for_the_others():
-    model = elastic(room=3)
-    await model.settle_until_created()
-    model.tick()
-    created = max(pod.created for pod in model.pods.values())
-    model.now = created + 29
-    wake_at = await model.step()
-    assert model.status.worker.members == ""
-    assert wake_at is not None
-    model.now = wake_at
-    assert wake_at <= created + 32
-    await model.step()
-    assert model.status.worker.members == "0-2"
-
-
 async def test_ranks_are_contiguous_whichever_pods_fit():
     model = elastic(room=3)
     await model.settle_until_created()
@@ -113,29 +98,7 @@ async def test_below_requests_it_waits_and_releases_its_nodes_as_any_other_job()
         await model.step()
         model.now += 20
     assert model.status.worker.members == ""
-    assert events(model)[:2] == ["Unschedulable", "HalfPlaced"]
-
-
-async def test_a_server_that_does_not_fit_is_waited_for():
-    model = elastic(room=None, ps=1)
-    await model.settle_until_created()
-    model.fits_nowhere("mnist-ps-0")
-    model.fits_nowhere("mnist-worker-3")
-    for index in range(3):
-        model.schedule(f"mnist-worker-{index}")
-    model.now += 40
-    await model.step()
-    assert model.status.worker.members == ""
-
-
-async def test_a_pod_for_which_others_are_preempted_is_waited_for():
-    model = elastic(room=3)
-    await model.settle_until_created()
-    model.tick()
-    model.change("mnist-worker-3", nominated=True)
-    model.now += 40
-    await model.step()
-    assert model.status.worker.members == ""
+    assert events(model)[:2] == ["Unschedulable", "PartiallyScheduled"]
 
 
 async def test_without_requests_the_size_is_fixed():
@@ -146,14 +109,6 @@ async def test_without_requests_the_size_is_fixed():
     model.now += 40
     await model.step()
     assert (model.status.phase, model.status.reason) == (Phase.PENDING, "Unschedulable")
-
-
-async def test_a_quota_that_is_too_small_for_all_starts_the_job_with_what_it_admits():
-    model = elastic()
-    model.rejects["mnist-worker-3"] = Rejected("Forbidden", "exceeded quota: pods")
-    await model.settle()
-    assert (model.status.phase, model.status.worker.members) == (Phase.RUNNING, "0-2")
-    assert "exceeded quota" in model.events[-1].message
 
 
 async def test_a_quota_that_forbids_growing_is_a_reason_for_nothing_else():
@@ -296,66 +251,6 @@ async def test_two_changes_of_size_in_one_second_are_both_recorded_before_anythi
     assert model.status.worker.members == "0-1"
 
 
-async def test_a_growth_that_the_remaining_training_does_not_repay_is_left_out():
-    model = await running(room=3)
-    model.capacity = 4
-
-    def ends_in(seconds: float) -> None:
-        progress = Progress(eta=times.format(model.now + seconds))
-        model.job = model.job.model_copy(update={"status": model.status.model_copy(update={"progress": progress})})
-
-    ends_in(INTERVAL + 200)
-    await pass_time(model, INTERVAL)
-    assert (model.status.attempt, len(model.pods)) == (1, 3), "a quarter of 200 s is less than a restart costs"
-    ends_in(1000)
-    await model.settle()
-    assert (model.status.attempt, model.status.worker.ready) == (2, "4/4")
-
-
-async def test_room_that_is_too_small_to_repay_a_restart_is_given_back():
-    model = await running(room=2)
-    progress = Progress(eta=times.format(model.now + INTERVAL + 150))
-    model.job = model.job.model_copy(update={"status": model.status.model_copy(update={"progress": progress})})
-    model.capacity = 3
-    await pass_time(model, INTERVAL)
-    assert (model.status.attempt, len(model.pods)) == (1, 2), "half of 150 s would do, but a third does not"
-    assert any(isinstance(one, Delete) and "repay" in one.because for one in model.done)
-
-
-async def test_it_grows_by_what_fits():
-    model = await running(room=2)
-    assert model.status.worker.members == "0-1"
-    model.capacity = 3
-    await pass_time(model, INTERVAL)
-    assert (model.status.attempt, model.status.worker.ready, model.status.worker.members) == (2, "3/4", "0-2")
-    model.capacity = 4
-    await pass_time(model, INTERVAL / 2)
-    assert len(model.pods) == 3, "it has just grown"
-    await pass_time(model, INTERVAL / 2)
-    assert (model.status.attempt, model.status.worker.ready) == (3, "4/4")
-
-
-async def test_a_pod_that_cannot_start_is_given_up_and_tried_again_later():
-    model = await running(room=3)
-    await pass_time(model, INTERVAL)
-    model.change("mnist-worker-3", node="node-2", phase=PodPhase.FAILED, disrupted=True, reason="OutOfcpu")
-    first = model.pods["mnist-worker-3"].uid
-    await model.settle()
-    assert "mnist-worker-3" not in model.pods
-    assert (model.status.phase, model.status.attempt, model.status.disruptions) == (Phase.RUNNING, 1, 0)
-    model.capacity = 4
-    await pass_time(model, INTERVAL)
-    assert (model.status.attempt, model.status.worker.ready) == (2, "4/4")
-    assert model.pods["mnist-worker-3"].uid != first
-
-
-async def test_the_interval_is_a_field_of_the_job():
-    model = await running(room=3, growthIntervalSeconds=20)
-    model.capacity = 4
-    await pass_time(model, 21)
-    assert model.status.worker.ready == "4/4"
-
-
 async def test_when_a_node_dies_without_a_spare_it_goes_on_smaller():
     model = await running(room=4)
     model.lose_node("mnist-worker-1")
@@ -420,69 +315,6 @@ async def test_a_smaller_job_that_is_asked_for_its_actual_size_is_not_restarted(
     await model.settle()
     assert (model.status.phase, model.status.attempt, model.status.worker.ready) == (Phase.RUNNING, 1, "3/3")
     assert model.status.worker.members == "0,2-3"
-
-
-async def test_pods_of_an_older_version_whose_rank_is_their_index_are_not_left_out():
-    model = elastic(room=3)
-    await model.settle_until_created()
-    model.tick()
-    for name in model.pods:
-        model.change(name, rank_published=False)
-    model.now += 40
-    await model.step()
-    assert model.status.worker.members == "", "they would train with wrong ranks"
-
-
-async def test_a_job_that_an_older_version_started_keeps_training_and_can_grow():
-    model = await running(workers=3)
-    old = model.status.worker.model_copy(update={"members": ""})
-    model.job = model.job.model_copy(update={"status": model.status.model_copy(update={"worker": old})})
-    await model.settle()
-    assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
-    model.edit(workers=4, **ELASTIC)
-    await model.settle()
-    assert (model.status.phase, model.status.attempt, model.status.worker.ready) == (Phase.RUNNING, 2, "4/4")
-    assert model.status.disruptions == 0
-
-
-class OlderCrd(Model):
-    """An API server with the CRD of 0.1, which prunes the fields of the status that came later."""
-
-    async def report(self, job: PaddleJob, status: Status) -> None:
-        worker = status.role(Role.WORKER).model_copy(update={"members": ""})
-        later = {"worker": worker, "templateDigest": "", "lastResizeTime": "", "replacements": "", "progress": None}
-        await super().report(job, status.model_copy(update=later))
-
-
-async def test_under_an_older_crd_a_job_waits_for_all_its_workers_and_says_what_to_change():
-    model = OlderCrd(job(workers=4, **ELASTIC))
-    model.capacity = 3
-    await model.settle_until_created()
-    for _ in range(9):
-        model.tick()
-        await model.step()
-        model.now += 5
-    assert (model.status.phase, model.status.reason) == (Phase.PENDING, "Unschedulable")
-    assert "the CRD is older than the operator: apply deploy/v1/crd.yaml" in model.status.message
-    assert "ScaledDown" not in events(model)
-    model.capacity = 4
-    await model.settle()
-    assert (model.status.phase, model.status.worker.ready) == (Phase.RUNNING, "4/4")
-
-
-async def test_a_job_with_gaps_whose_members_an_older_crd_prunes_keeps_training():
-    model = elastic(room=3)
-    await model.settle_until_created()
-    model.fits_nowhere("mnist-worker-1")
-    for index in (0, 2, 3):
-        model.schedule(f"mnist-worker-{index}")
-        model.change(f"mnist-worker-{index}", phase=PodPhase.WAITING, address=f"10.1.0.{index}")
-    await model.settle()
-    assert model.status.worker.members == "0,2-3"
-    pruned = model.status.worker.model_copy(update={"members": ""})
-    model.job = model.job.model_copy(update={"status": model.status.model_copy(update={"worker": pruned})})
-    await model.settle()
-    assert (model.status.phase, model.status.attempt, model.status.worker.ready) == (Phase.RUNNING, 1, "3/4")
 
 
 async def test_a_template_changed_after_a_crd_upgrade_does_not_restart_a_smaller_job():

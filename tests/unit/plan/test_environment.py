@@ -7,11 +7,9 @@ import re
 import pytest
 
 from paddlejob.api.types import PaddleJob, Role
-from paddlejob.plan import Create, Delete, plan
-from paddlejob.plan.objects import environment, network
-from paddlejob.plan.objects.build_mark import build_digest
-from paddlejob.plan.objects.pod import overridden, pod_manifest
-from tests.support.builders import NOON, all_pods, job, running, template, world
+from paddlejob.plan.manifests import environment, network
+from paddlejob.plan.manifests.pod import overridden, pod_manifest
+from tests.support.builders import job, template
 
 LAUNCH = "paddle.distributed.launch reads it"
 ROLE_MAKER = "fleet's role_maker reads it"
@@ -34,7 +32,7 @@ def addresses(made: PaddleJob, six: bool = False) -> dict[tuple[Role, int], str]
 def seen_by(made: PaddleJob, role: Role, index: int, *, six: bool = False) -> dict[str, str]:
     """What a process in the pod sees: the ConfigMap, then the pod's own variables, expanded as the kubelet does."""
     known = addresses(made, six)
-    hosts = {slot: network.host(made, *slot, address) for slot, address in known.items()}
+    hosts = {slot: network.host(made, *slot, 1, address) for slot, address in known.items()}
     found = dict(environment.of_attempt(made, 1, hosts))
     container = pod_manifest(made, role, index, 1, "build")["spec"]["containers"][0]
     for one in container["env"]:
@@ -115,15 +113,15 @@ TABLE = {
         {"intranet": "Service"},
         (Role.WORKER, 1),
         {
-            "POD_IP": ("mnist-worker-1.mnist-peers.default.svc", "a name without a dot is ignored"),
+            "POD_IP": ("worker-1-uid-o-1.mnist-peers.default.svc", "a name without a dot is ignored"),
             "PADDLE_TRAINER_ENDPOINTS": (
-                "mnist-worker-0.mnist-peers.default.svc:2379,mnist-worker-1.mnist-peers.default.svc:2379",
+                "worker-0-uid-o-1.mnist-peers.default.svc:2379,worker-1-uid-o-1.mnist-peers.default.svc:2379",
                 LAUNCH,
             ),
-            "PADDLE_CURRENT_ENDPOINT": ("mnist-worker-1.mnist-peers.default.svc:2379", PLAIN),
-            "MASTER_ADDR": ("mnist-worker-0.mnist-peers.default.svc", "Paddle takes only names with a dot"),
+            "PADDLE_CURRENT_ENDPOINT": ("worker-1-uid-o-1.mnist-peers.default.svc:2379", PLAIN),
+            "MASTER_ADDR": ("worker-0-uid-o-1.mnist-peers.default.svc", "Paddle takes only names with a dot"),
             "TRAINER_INSTANCES": (
-                "mnist-worker-0.mnist-peers.default.svc,mnist-worker-1.mnist-peers.default.svc",
+                "worker-0-uid-o-1.mnist-peers.default.svc,worker-1-uid-o-1.mnist-peers.default.svc",
                 SELECTIVE,
             ),
         },
@@ -210,7 +208,7 @@ def test_a_job_may_be_given_another_port_which_services_follow():
     made = made.model_copy(update={"metadata": other})
     seen = seen_by(made, Role.WORKER, 0)
     assert seen["PADDLE_PORT"] == "2399"
-    assert seen["PADDLE_GLOO_HTTP_ENDPOINT"] == "mnist-ps-0.mnist-peers.default.svc:2417"
+    assert seen["PADDLE_GLOO_HTTP_ENDPOINT"] == "ps-0-uid-o-1.mnist-peers.default.svc:2417"
     assert network.service(made)["spec"]["ports"][0]["port"] == 2399
 
 
@@ -278,17 +276,7 @@ def test_workers_of_other_jobs_have_their_index_as_rank(options: dict):
     made = job(workers=2, **options)
     manifest = pod_manifest(made, Role.WORKER, 1, 1, "")
     assert {"name": "PADDLE_TRAINER_ID", "value": "1"} in manifest["spec"]["containers"][0]["env"]
-    assert "batch.paddlepaddle.org/rank" not in manifest["metadata"]["annotations"]
     assert not [name for name in environment.of_attempt(made, 1, addresses(made)) if "JOB_RANK" in name]
-
-
-def test_pods_of_version_0_1_are_not_rebuilt_because_pods_are_built_differently_now():
-    made = running(job())
-    pods = all_pods(made, build="dcbbc2f08d7a/1")  # what 0.1 wrote on the pods of this job
-    assert build_digest(made) == "dcbbc2f08d7a"
-    decided = plan(made, world(*pods, environments={1: "uid"}), NOON)
-    assert decided.status.attempt == 1
-    assert not [action for action in decided.actions if isinstance(action, Delete | Create)]
 
 
 @pytest.mark.parametrize("given", [None, "Always", "OnFailure", "Never"])

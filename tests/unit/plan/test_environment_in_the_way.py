@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paddlejob.api.types import Phase
 from paddlejob.engine.backend import Rejected
-from paddlejob.plan import Create, Kind, PodPhase, names
+from paddlejob.plan import PodPhase, names
 from tests.support.builders import job
 from tests.support.model import Model
 
@@ -61,17 +61,3 @@ async def test_an_environment_that_is_deleted_is_created_again_and_the_job_keeps
     assert seen == [Phase.RUNNING] * 3
     assert list(model.environments) == [1]
     assert model.status.condition(Phase.RUNNING).lastTransitionTime == since, "the backoff is counted from here"
-
-
-async def test_an_environment_that_cannot_be_created_again_is_reported_while_a_pod_waits_for_it():
-    model = Model(job(workers=2))
-    await model.settle()
-    model.environments.clear()
-    model.rejects[names.environment(model.job, 1)] = Rejected("Forbidden", "exceeded quota: configmaps")
-    model.change("mnist-worker-1", phase=PodPhase.WAITING)
-    for _ in range(3):
-        await model.step()
-        model.now += 1
-    assert model.status.reason == "QuotaExceeded"
-    created = [one for one in model.done if isinstance(one, Create) and one.kind is Kind.ENVIRONMENT]
-    assert len(created) <= 3

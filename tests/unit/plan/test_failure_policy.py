@@ -187,25 +187,3 @@ async def live(*rules: dict[str, Any], **options: Any) -> Model:
     model = await trains(*rules, **LIVE, **options)
     model.logs = LogReading(attempt=1, step=10)
     return model
-
-
-async def test_a_live_worker_whose_failure_is_ignored_is_replaced_alone_without_counting():
-    model = await live(exits("Ignore", 75), backoffLimit=0)
-    model.end("mnist-worker-1", 75)
-    await model.settle()
-    assert (model.status.phase, counts(model.status), model.status.attempt) == (Phase.RUNNING, (0, 1, 0), 1)
-    assert "ignored failure 1, not counted as a failure" in model.events[-1].message
-
-
-async def test_a_live_worker_can_fail_the_job_at_once():
-    model = await live(exits("Fail", 42))
-    model.end("mnist-worker-2", 42)
-    await model.settle()
-    assert (model.status.phase, model.status.reason) == (Phase.FAILED, "FailurePolicy")
-
-
-async def test_the_loss_of_a_live_worker_can_be_counted():
-    model = await live(reasons("Restart", "Evicted"), backoffLimit=1)
-    model.change("mnist-worker-1", phase=PodPhase.FAILED, disrupted=True, reason="Evicted")
-    await model.settle()
-    assert (model.status.phase, counts(model.status), model.status.attempt) == (Phase.RUNNING, (1, 0, 0), 1)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import Create, Delete, PodPhase, World, plan
-from tests.support.builders import NOON, all_pods, having, job, running
+from paddlejob.plan import Create, PodPhase, World, plan
+from tests.support.builders import NOON, all_pods, having, job
 
 LONG_IPV6 = "2001:0db8:85a3:08d3:1319:8a2e:0370:7344"
 
@@ -25,12 +25,3 @@ def test_a_job_that_fits_with_ipv4_addresses_only_fails_with_ipv6_ones_before_it
     if phase is Phase.FAILED:
         assert decided.status.reason == "EnvironmentTooLarge"
         assert not any(isinstance(one, Create) for one in decided.actions)
-
-
-def test_a_job_that_trains_under_the_shorter_names_of_an_older_operator_trains_on():
-    made = running(job(workers=3000, intranet="Service"))
-    pods = all_pods(made, service="")
-    services = {pod.name: f"uid-of-{pod.name}" for pod in pods}
-    decided = plan(made, World(pods=pods, environments={1: "uid"}, services=services), NOON)
-    assert (decided.status.phase, decided.status.reason) == (Phase.RUNNING, "Running")
-    assert not any(isinstance(one, Delete) for one in decided.actions)

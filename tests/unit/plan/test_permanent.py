@@ -78,8 +78,8 @@ async def test_a_hook_that_failed_is_the_cause_and_its_output_follows():
         await model.step()
     assert (model.status.phase, model.status.restarts) == ("Failed", 1)
     headline, _, output = model.status.message.partition("\n")
-    assert headline.endswith(
-        "mnist-worker-1 was killed: its postStart hook failed with exit status 3; correct the hook"
+    assert headline.startswith(
+        "mnist-worker-1 was killed: its postStart hook failed with exit status 3; correct the hook; "
     )
     assert output == "no license server"
 
@@ -149,9 +149,16 @@ async def test_a_shell_that_does_not_find_the_command_fails_the_job_at_once(code
         (127, "libcuda.so: no version information", 0),
         (1, "sh: 1: trian: not found", 0),
         (127, "sh: 1: upload-model: not found", 3600),
-        (1, "ModuleNotFoundError: No module named 'paddle'", 0),
+        (1, "ModuleNotFoundError: No module named 'visualdl'", 3600),
+        (137, "ModuleNotFoundError: No module named 'visualdl'", 0),
     ],
-    ids=["127 for another reason", "a script that goes on", "after an hour of training", "a missing module is a crash"],
+    ids=[
+        "127 for another reason",
+        "a script that goes on",
+        "a command after an hour",
+        "a module after an hour",
+        "killed",
+    ],
 )
 async def test_other_failures_are_restarted(code: int, output: str, trained: float):
     model = Model(job())

@@ -80,7 +80,7 @@ async def test_the_workload_asks_for_one_pod_set_per_role():
     ],
 )
 def test_the_priority_is_written_as_the_version_of_the_api_wants_it(version: str, expected: dict[str, Any]):
-    from paddlejob.plan.objects.workload import workload_manifest
+    from paddlejob.plan.manifests.workload import workload_manifest
 
     made = workload_manifest(queued_job(), version, Priority("urgent", 7))
     assert made["apiVersion"] == f"kueue.x-k8s.io/{version}"
@@ -185,6 +185,15 @@ async def test_a_job_that_has_to_train_with_returned_quota_again_waits_for_it():
     assert model.status.phase is Phase.RUNNING
     assert (model.status.restarts, model.made, model.used) == (1, 2, 2)
     assert any(event.reason == "Requeued" for event in model.events)
+
+
+async def test_a_worker_whose_sidecar_still_runs_has_not_given_its_quota_back():
+    model = await settled(workers=2)
+    model.end("mnist-worker-1", 0, lingers=True)
+    await model.step()
+    assert (model.used, model.pods["mnist-worker-1"].lingers) == (2, True)
+    await model.settle()
+    assert (model.used, model.pods["mnist-worker-1"].lingers) == (1, False), "it was stopped once its success was known"
 
 
 @pytest.mark.parametrize("policy", ["Always", "Never", "OnFailure"])

@@ -7,33 +7,14 @@ from dataclasses import replace
 import pytest
 
 from paddlejob.engine.backend import Rejected
-from paddlejob.plan import Create, DeleteJob, Kind, PodPhase, Rejection, Wake, names, plan
-from paddlejob.plan.diagnosis.rejections import BEING_DELETED, retry_at
+from paddlejob.plan import Create, DeleteJob, Kind, Plan, PodPhase, Rejection, Wake, names, plan
+from paddlejob.plan.diagnosis.rejections import describe, hold_back, retry_at
 from tests.support.builders import NOON, all_pods, having, job, pod, running, world
 from tests.support.model import Model
 
 
 def rejected(name: str = "mnist-worker-0", message: str = "no", **more: object) -> Rejection:
     return Rejection(name, "Forbidden", message, **{"at": NOON, **more})
-
-
-@pytest.mark.parametrize(
-    ("rejection", "waits"),
-    [
-        (rejected(times=1), 2),
-        (rejected(times=2), 4),
-        (rejected(times=5), 32),
-        (rejected(times=6), 60),
-        (rejected(times=50), 60),
-        (Rejection("mnist-worker-0", BEING_DELETED, "", NOON, 7), 1),
-    ],
-)
-def test_the_delay_doubles_up_to_a_minute(rejection: Rejection, waits: float):
-    assert retry_at(rejection, world()) == NOON + waits
-
-
-def test_a_job_that_holds_pods_tries_at_least_every_ten_seconds():
-    assert retry_at(rejected(times=50), world(pod(job(), "worker", 1))) == NOON + 10
 
 
 def test_nothing_is_created_before_a_rejection_is_due():
@@ -124,3 +105,53 @@ async def test_a_success_ends_the_series():
     await model.step()
     begun = model.now
     assert await model.step() == pytest.approx(begun + 2), "the delay is short again"
+
+
+def rejection(reason: str = "Forbidden", message: str = "no", **more: float) -> Rejection:
+    return Rejection("mnist-worker-0", reason, message, **{"at": NOON, **more})
+
+
+@pytest.mark.parametrize(
+    ("rejected", "reason", "remedy"),
+    [
+        (rejection("BeingDeleted"), "WaitingForOldPods", "of an earlier job to be deleted"),
+        (rejection("NameTaken"), "NameTaken", "delete it or rename the job"),
+        (rejection("ApiServerError"), "ApiServerError", "The job needs no change"),
+        (rejection(message="exceeded quota: pods"), "QuotaExceeded", "raise the quota or request less"),
+        (rejection(message='failed calling webhook "x"'), "WebhookFailed", "`pdj doctor` names it"),
+        (rejection(message="denied by policy"), "AdmissionRejected", "change the job accordingly"),
+    ],
+)
+def test_each_kind_of_rejection_has_a_reason_and_a_remedy_and_quotes_the_server(
+    rejected: Rejection, reason: str, remedy: str
+):
+    cause = describe(rejected)
+    said, message = cause.reason, cause.message
+    assert said == reason
+    assert remedy in message
+    assert "mnist-worker-0" in message
+    assert message.endswith(rejected.message)
+
+
+def test_a_rejected_action_is_tried_after_2_4_8_seconds_and_sooner_by_a_job_that_holds_pods():
+    def waits(**more: object) -> list[float]:
+        return [retry_at(rejection(times=count), world(**more)) - NOON for count in (1, 2, 3, 4, 5, 6, 7)]
+
+    assert waits() == [2, 4, 8, 16, 32, 60, 60]
+    held = world(*all_pods(job()))
+    assert [retry_at(rejection(times=count), held) - NOON for count in (1, 2, 3, 4, 9)] == [2, 4, 8, 10, 10]
+    assert retry_at(rejection("BeingDeleted", times=9), world()) == NOON + 1
+
+
+def test_only_the_rejected_actions_wait_and_the_plan_is_made_again_when_the_first_is_due():
+    create = [Create(Kind.POD, f"mnist-worker-{index}", {}) for index in range(2)]
+    decided = Plan(job().status, tuple(create), wake_at=NOON + 100)
+    rejected = world(rejections=(rejection(),))
+    held = hold_back(decided, rejected, NOON + 1)
+    assert held.actions == (create[1],)
+    assert held.wake_at == NOON + 2
+    assert hold_back(decided, rejected, NOON + 2) == decided, "it is due"
+    other = Plan(job().status, (create[1], DeleteJob("ttl")), wake_at=None)
+    assert hold_back(other, rejected, NOON + 1) == other
+    job_rejected = world(rejections=(Rejection("DeleteJob", "Forbidden", "a policy keeps it", NOON),))
+    assert hold_back(other, job_rejected, NOON + 1).actions == (create[1],)

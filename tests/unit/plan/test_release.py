@@ -49,7 +49,7 @@ async def test_patience_counts_from_when_the_pod_was_first_found_to_fit_nowhere(
     assert not released(model)
     model.now += LONGEST - 59
     await model.step()
-    assert model.status.reason == "HalfPlaced"
+    assert model.status.reason == "PartiallyScheduled"
 
 
 async def test_the_deadline_restarts_when_another_pod_is_scheduled():
@@ -88,7 +88,7 @@ async def test_a_gang_of_which_only_a_part_is_placed_releases_it_too(policy: dic
     model = await half_placed(schedulingPolicy=policy)
     model.now += LONGEST
     await model.step()
-    assert model.status.reason == "HalfPlaced"
+    assert model.status.reason == "PartiallyScheduled"
 
 
 async def test_a_gang_that_is_placed_nowhere_waits():
@@ -109,7 +109,7 @@ async def test_a_gang_half_of_which_exceeds_a_quota_gives_its_part_back():
     assert [*model.pods] == ["mnist-worker-0"]
     model.now += LONGEST
     await model.step()
-    assert model.status.reason == "HalfCreated"
+    assert model.status.reason == "PartiallyCreated"
 
 
 async def test_the_patience_is_a_field_of_the_job():
@@ -119,7 +119,7 @@ async def test_the_patience_is_a_field_of_the_job():
     assert not released(model)
     model.now += 501
     await model.step()
-    assert model.status.reason == "HalfPlaced"
+    assert model.status.reason == "PartiallyScheduled"
 
 
 async def test_a_job_that_only_pulls_slowly_is_not_released():
@@ -139,4 +139,4 @@ async def test_the_plan_looks_again_when_the_patience_is_over():
     assert wake_at is not None
     model.now = wake_at
     await model.step()
-    assert model.status.reason == "HalfPlaced"
+    assert model.status.reason == "PartiallyScheduled"

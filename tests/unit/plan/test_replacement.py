@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from paddlejob.api.types import Phase, Role
-from paddlejob.plan import PodPhase
-from paddlejob.plan.restarts import replacements
-from tests.support.builders import job
+from paddlejob.plan import Pod, PodPhase, plan, times
+from paddlejob.plan.restarts import replacement_counts
+from tests.support.builders import NOON, all_pods, deleted, job, world
 from tests.support.model import Crash, Model
 
 
@@ -87,28 +90,6 @@ async def test_a_pod_that_is_rejected_again_and_again_costs_a_disruption():
     assert model.status.replacements == "", "the new attempt starts with none"
 
 
-async def test_replacements_of_a_pod_come_at_growing_distance():
-    model = await at_the_barrier()
-    waits = []
-    for _ in range(3):
-        reject(model)
-        before = model.now
-        await until_replaced(model)
-        waits.append(model.now - before)
-    assert waits == sorted(waits)
-    assert waits[0] <= 2
-    assert waits[-1] >= 6
-
-
-async def test_many_rejected_pods_cost_one_disruption():
-    model = Model(job(workers=150))
-    await model.settle_until_created()
-    for name in list(model.pods):
-        reject(model, name)
-    await model.step()
-    assert (model.status.attempt, model.status.disruptions) == (2, 1)
-
-
 async def test_several_rejected_pods_are_replaced_at_once():
     model = await at_the_barrier(workers=4)
     reject(model, "mnist-worker-1")
@@ -163,6 +144,61 @@ async def test_suspending_forgets_the_replacements_of_the_attempt():
 
 def test_replacements_are_written_and_read():
     counts = {(Role.PS, 0): 1, (Role.WORKER, 12): 3}
-    assert replacements.format(counts) == "ps-0:1,worker-12:3"
-    assert replacements.parse("ps-0:1,worker-12:3") == counts
-    assert replacements.parse("") == {}
+    assert replacement_counts.format(counts) == "ps-0:1,worker-12:3"
+    assert replacement_counts.parse("ps-0:1,worker-12:3") == counts
+    assert replacement_counts.parse("") == {}
+
+
+async def test_a_pod_whose_init_container_failed_because_it_was_evicted_was_rejected():
+    model = Model(job(workers=2))
+    await model.settle_until_created()
+    model.tick()
+    model.change("mnist-worker-0", phase=PodPhase.PENDING)
+    ended = {"init_failed": True, "disrupted": True, "reason": "Evicted", "message": "low on memory"}
+    model.change("mnist-worker-1", node="node-1", phase=PodPhase.FAILED, exit_code=137, **ended)
+    await model.step()
+    assert model.status.reason == "PodRejected"
+    assert "could not start on node node-1 (Evicted)" in model.status.message
+
+
+STARTING = {"phase": "Pending", "reason": "PodsNotReady", "attempt": 1, "startTime": times.format(NOON - 5)}
+
+
+def rejected(pods: tuple[Pod, ...], count: int, **more: Any) -> tuple[Pod, ...]:
+    """The first pods were not admitted by their node; the others wait."""
+    failed = {"phase": PodPhase.FAILED, "disrupted": True, "reason": "OutOfcpu", **more}
+    return tuple(replace(pod, **failed) if at < count else pod for at, pod in enumerate(pods))
+
+
+@pytest.mark.parametrize(("count", "disruptions"), [(100, 0), (101, 1)])
+def test_a_hundred_pods_are_replaced_alone_and_one_more_is_a_disruption(count: int, disruptions: int):
+    made = job(workers=102, status=STARTING)
+    decided = plan(made, world(*rejected(all_pods(made, PodPhase.WAITING), count)), NOON)
+    assert decided.status.disruptions == disruptions
+    assert len(deleted(decided)) == (102 if disruptions else count)
+
+
+def test_pods_that_were_replaced_before_count_towards_the_hundred():
+    before = ",".join(f"worker-{index}:1" for index in range(2, 100))
+    made = job(workers=102, status={**STARTING, "replacements": before})
+    pods = [replace(pod, replacement=int(2 <= pod.index < 100)) for pod in all_pods(made, PodPhase.WAITING)]
+    assert plan(made, world(*rejected(tuple(pods), 2)), NOON).status.disruptions == 0
+    assert plan(made, world(*rejected(tuple(pods[:2] + pods[100:] + pods[2:100]), 3)), NOON).status.disruptions == 1
+
+
+@pytest.mark.parametrize(("before", "seconds"), [(0, 0), (1, 4), (2, 8)])
+def test_a_pod_that_was_replaced_before_is_replaced_4_and_8_seconds_after_it_was_created(before: int, seconds: int):
+    made = job(status={**STARTING, "replacements": f"worker-0:{before}" if before else ""})
+    pods = rejected(all_pods(made, PodPhase.WAITING, created=NOON), 1, replacement=before)
+    if seconds:
+        early = plan(made, world(*pods), NOON + seconds - 0.5)
+        assert (deleted(early), early.wake_at) == ([], NOON + seconds)
+        assert early.status.reason == "PodsNotReady", "what was reported stays"
+    assert deleted(plan(made, world(*pods), NOON + seconds)) == ["mnist-worker-0"]
+
+
+def test_a_rejected_pod_that_is_being_deleted_is_waited_for():
+    made = job(status=STARTING)
+    first, second = rejected(all_pods(made, PodPhase.WAITING), 1, deletion_due=NOON + 20)
+    decided = plan(made, world(first, second), NOON)
+    assert (deleted(decided), decided.status.disruptions, decided.status.phase) == ([], 0, Phase.PENDING)

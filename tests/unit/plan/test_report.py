@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from paddlejob.api.types import Phase
+from paddlejob.api.types import Phase, Role
 from paddlejob.engine.backend import Rejected
 from paddlejob.plan import PodGroup, PodPhase, plan
 from paddlejob.plan.diagnosis.rejections import BEING_DELETED
-from tests.support.builders import NOON, job, pod, running, template, world
+from tests.support.builders import NOON, having, job, pod, running, template, world
 from tests.support.model import Model
 
 
@@ -106,11 +106,26 @@ async def test_waiting_for_pods_of_an_earlier_job_gives_no_warning():
     assert warnings(model) == []
 
 
-async def test_a_new_reason_why_a_job_does_not_run_is_one_warning():
-    model = Model(job())
-    await model.settle_until_created()
-    model.fits_nowhere("mnist-worker-0")
-    for _ in range(3):
-        model.now += 3
-        await model.step()
-    assert warnings(model) == ["Unschedulable"]
+def test_a_long_message_is_cut():
+    made = running(job(workers=1, backoffLimit=0))
+    failed = pod(made, "worker", 0, PodPhase.FAILED, exit_code=1, message="x" * 5000)
+    status = plan(made, world(failed, environments={1: "u"}), NOON).status
+    assert 100 < len(status.message) <= 2000
+
+
+def test_a_worker_whose_success_is_on_record_has_not_failed_when_its_pod_is_deleted():
+    made = running(job(workers=2))
+    done = {"worker": made.status.role(Role.WORKER).model_copy(update={"finished": "0"})}
+    made = having(made, made.status.model_copy(update=done))
+    gone = pod(made, "worker", 0, PodPhase.FAILED, exit_code=0, deletion_due=NOON + 30)
+    status = plan(made, world(gone, pod(made, "worker", 1), environments={1: "u"}), NOON).status
+    assert (status.phase, status.attempt) == (Phase.RUNNING, 1)
+    assert (status.role(Role.WORKER).succeeded, status.role(Role.WORKER).failed) == (1, 0)
+
+
+def test_a_pod_that_reached_the_deadline_of_its_template_failed_and_the_message_says_so():
+    made = running(job(workers=1, backoffLimit=0))
+    ended = pod(made, "worker", 0, PodPhase.FAILED, exit_code=0, reason="DeadlineExceeded")
+    status = plan(made, world(ended, environments={1: "u"}), NOON).status
+    assert status.phase is Phase.FAILED
+    assert "mnist-worker-0 reached activeDeadlineSeconds of its template; raise it" in status.message

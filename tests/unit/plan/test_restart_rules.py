@@ -122,7 +122,7 @@ async def test_a_job_that_fails_in_a_phase_that_counts_anew_says_how_to_make_its
     at_step(model, 40)
     await fail(model)
     assert model.status.phase is Phase.FAILED
-    assert "its last attempt reached step 40: if it begins to count anew in a second phase" in model.status.message
+    assert "its last attempt reached step 40: if it starts counting again in a second phase" in model.status.message
     assert "spec.progress.pattern" in model.status.message
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import PodPhase
-from paddlejob.plan.restarts.shutdown import SHORT_GRACE
+from paddlejob.plan import Delete, PodPhase
+from paddlejob.plan.restarts.shutdown import SHORT_GRACE, UNMOUNT_SECONDS
 from tests.support.builders import job, template
+from tests.support.local_model import LocalModel
 from tests.support.model import Model
 
 
@@ -92,3 +93,82 @@ async def test_the_next_attempt_does_not_wait_for_pods_whose_containers_have_all
     model.change("mnist-worker-0", phase=PodPhase.FAILED, exit_code=143, containers_ended=True)
     await model.step()
     assert sorted(model.pods) == ["mnist-worker-2"]
+
+
+VOLUMES = {
+    "emptyDir": {"emptyDir": {}},
+    "projected": {"projected": {"sources": []}},
+    "ephemeral": {"ephemeral": {"volumeClaimTemplate": {}}},
+    "hostPath": {"hostPath": {"path": "/data"}},
+    "nfs": {"nfs": {"server": "files", "path": "/"}},
+    "disk": {"gcePersistentDisk": {"pdName": "data"}},
+    "claim": {"persistentVolumeClaim": {"claimName": "output"}},
+    "read-only claim": {"persistentVolumeClaim": {"claimName": "output", "readOnly": True}},
+    "inline CSI": {"csi": {"driver": "fuse.example.com"}},
+    "CephFS": {"cephfs": {"monitors": ["m"]}},
+    "a type of the future": {"hologram": {}},
+}
+ENDS_WITH_POD = ("emptyDir", "projected", "ephemeral", "read-only claim")
+WRITTEN_AT_ONCE = (*ENDS_WITH_POD, "hostPath", "nfs", "disk")
+
+
+def writing(volume: str, **mount: Any) -> dict[str, Any]:
+    """A worker whose container mounts the volume."""
+    made = template(volumeMounts=[{"name": "data", "mountPath": "/data", **mount}])
+    made["spec"]["volumes"] = [{"name": "data", **VOLUMES[volume]}]
+    return {"template": made}
+
+
+@pytest.mark.parametrize("volume", VOLUMES)
+async def test_pods_that_can_write_to_what_outlives_them_have_their_full_grace_period(volume: str):
+    model = await running(workers=2, worker_=writing(volume))
+    model.end("mnist-worker-1", 1)
+    await model.step()
+    assert model.graces["mnist-worker-0"] == (SHORT_GRACE if volume in ENDS_WITH_POD else None)
+
+
+@pytest.mark.parametrize("volume", VOLUMES)
+async def test_a_volume_that_may_be_written_back_when_it_is_unmounted_is_left_to_the_kubelet(volume: str):
+    model = await running(workers=3, worker_=writing(volume))
+    model.now += 100
+    model.end("mnist-worker-1", 1)
+    await model.step()
+    model.change("mnist-worker-0", phase=PodPhase.FAILED, exit_code=143, containers_ended=True)
+    await model.step()
+    forced = [one.force for one in model.done if isinstance(one, Delete)]
+    assert any(forced) is (volume in WRITTEN_AT_ONCE)
+    assert ("mnist-worker-0" in model.pods) is (volume not in WRITTEN_AT_ONCE)
+
+
+@pytest.mark.parametrize("volume", VOLUMES)
+async def test_the_next_attempt_waits_for_the_volumes_of_a_pod_that_the_api_server_removes_at_once(volume: str):
+    model = await running(workers=1, worker_=writing(volume))
+    model.now += 100
+    model.end("mnist-worker-0", 1)
+    await model.step()
+    await model.step()
+    created = [one.name for one in model.pods.values() if one.attempt == 2]
+    assert created == (["mnist-worker-0"] if volume in WRITTEN_AT_ONCE else [])
+    restarted = next(one.message for one in model.events if one.reason == "ProgramFailed")
+    assert ("restart 1 of 3 now" if created else "restart 1 of 3 in 5 s") in restarted
+    model.now += UNMOUNT_SECONDS
+    await model.step()
+    assert [one.attempt for one in model.pods.values()] == [2]
+
+
+async def test_a_volume_that_no_container_writes_to_delays_nothing():
+    for mount in ({"readOnly": True}, {"name": "another"}):
+        model = await running(workers=2, worker_=writing("claim", **mount))
+        model.end("mnist-worker-1", 1)
+        await model.step()
+        assert model.graces["mnist-worker-0"] == SHORT_GRACE
+        assert "mnist-worker-1" not in model.pods
+
+
+async def test_on_this_machine_no_volume_is_unmounted():
+    model = LocalModel(job(workers=2, worker_=writing("claim")))
+    await model.settle()
+    model.now += 100
+    model.end("mnist-worker-1", 1)
+    await model.step()
+    assert not model.status.nextRestartTime

@@ -12,7 +12,7 @@ from paddlejob.engine.log_follower import LogFollower
 from paddlejob.plan import Delete, Kind, PodPhase, plan
 from paddlejob.plan.world import LogReading
 from paddlejob.progress import Parser
-from tests.support.builders import NOON, all_pods, having, job, pod, running, template, world
+from tests.support.builders import NOON, all_pods, having, job, pod, recorded, running, template, world
 
 SILENT = LogReading(1, silent_seconds=61.0, last_lines="step: 7 loss: 0.5", processes="worker-1: stopped by a signal")
 
@@ -32,6 +32,36 @@ def test_silence_of_all_workers_for_that_long_restarts_the_job_as_a_failure():
     assert "raise stallSeconds" in status.headline
     assert "step: 7 loss: 0.5" in status.message
     assert "stopped by a signal" in status.message
+
+
+def test_half_of_the_time_before_it_is_restarted_the_job_says_so():
+    quiet = replace(SILENT, silent_seconds=30.0)
+    early = decided(job_with_limit(), replace(SILENT, silent_seconds=29.0))
+    assert early.status.reason == "Running"
+    half = decided(job_with_limit(), quiet)
+    assert (half.status.phase, half.status.reason, half.status.restarts) == (Phase.RUNNING, "Silent", 0)
+    assert "no worker printed a line for 30 s; after 60 s (stallSeconds) the job is restarted" in half.status.message
+    assert [(one.reason, one.warning) for one in recorded(half)] == [("Silent", True)]
+    assert decided(job_with_limit(), replace(quiet, attempt=2)).status.reason == "Running", "of another attempt"
+    assert decided(job_with_limit(None), quiet).status.reason == "Running", "it is not restarted"
+    again = decided(having(job_with_limit(), half.status), replace(quiet, silent_seconds=0.0))
+    assert again.status.reason == "Running"
+
+
+@pytest.mark.parametrize("seconds", [30.0, 61.0], ids=["before", "when it is restarted"])
+def test_a_progress_bar_that_a_node_does_not_show_is_named(seconds: float):
+    drawing = replace(SILENT, silent_seconds=seconds, draws_bar=True)
+    made = job_with_limit()
+    message = decided(made, drawing).status.message
+    assert "worker 0 redraws a progress bar" in message and "print whole lines" in message
+    here = world(*all_pods(made), environments={1: "uid"}, logs=drawing, one_machine=True)
+    assert "progress bar" not in plan(made, here, NOON).status.message, "this machine shows every byte"
+
+
+def test_a_program_that_has_printed_nothing_at_all_may_only_draw_a_bar():
+    nothing = replace(SILENT, last_lines="")
+    message = decided(job_with_limit(), nothing).status.message
+    assert "PYTHONUNBUFFERED=1" in message and "if it only redraws a progress bar" in message
 
 
 def test_a_job_that_hangs_again_and_again_fails():

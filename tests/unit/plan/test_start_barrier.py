@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import PodPhase, Wake, plan
-from paddlejob.plan.world import Pod
-from tests.support.builders import NOON, all_pods, having, job, world
+from paddlejob.plan import Create, Kind, Pod, PodPhase, RecordEvent, Wake, names, plan, times
+from paddlejob.plan.world import Rejection
+from tests.support.builders import NOON, all_pods, having, job, running, world
 
 
 @pytest.mark.parametrize(("second", "phase"), [(PodPhase.RUNNING, Phase.RUNNING), (PodPhase.WAITING, Phase.STARTING)])
@@ -38,3 +39,44 @@ def test_a_kubelet_is_asked_once_what_a_pod_waits_for_and_woken_at_once_when_the
     assert wakes(replace(asked, phase=PodPhase.WAITING), replace(other, phase=PodPhase.WAITING)) == [
         ("mnist-worker-0", 1), ("mnist-worker-1", 1)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "about", [{"disrupted": True}, {"deletion_due": NOON + 30}, {"address": ""}, {"phase": PodPhase.PENDING}]
+)
+def test_training_does_not_begin_with_a_pod_that_is_about_to_go_or_not_there_yet(about: dict[str, Any]):
+    made = job(status={"phase": "Starting", "attempt": 1, "startTime": times.format(NOON - 5)})
+    first, second = all_pods(made, PodPhase.WAITING)
+
+    def published(*pods: Any) -> bool:
+        decided = plan(made, world(*pods), NOON)
+        return any(isinstance(one, Create) and one.kind is Kind.ENVIRONMENT for one in decided.actions)
+
+    assert published(first, second)
+    assert not published(first, replace(second, **about))
+
+
+@pytest.mark.parametrize(("address", "warned"), [("fd00::1", True), ("10.0.0.1", False)])
+def test_addresses_that_paddle_may_not_parse_are_an_event(address: str, warned: bool):
+    made = job(status={"phase": "Starting", "attempt": 1, "startTime": times.format(NOON - 5)})
+    pods = all_pods(made, PodPhase.WAITING, address=address)
+    events = [one for one in plan(made, world(*pods), NOON).actions if isinstance(one, RecordEvent)]
+    assert ("IPv6Addresses" in [one.reason for one in events]) is warned
+    assert all(one.warning for one in events if one.reason == "IPv6Addresses")
+
+
+def test_only_pods_that_wait_are_woken_when_a_lost_environment_is_published_again():
+    published = {"phase": "Starting", "attempt": 1, "publishedAttempt": 1, "startTime": times.format(NOON - 5)}
+    made = job(status=published)
+    first, second = all_pods(made)
+    decided = plan(made, world(first, replace(second, phase=PodPhase.WAITING)), NOON)
+    assert [one.pod.name for one in decided.actions if isinstance(one, Wake)] == ["mnist-worker-1"]
+
+
+@pytest.mark.parametrize(("phase", "matters"), [(PodPhase.WAITING, True), (PodPhase.RUNNING, False)])
+def test_a_lost_environment_that_cannot_be_restored_matters_to_pods_that_wait_for_it(phase: PodPhase, matters: bool):
+    made = running(job())
+    first, second = all_pods(made)
+    rejection = Rejection(names.environment(made, 1), "Forbidden", "no more ConfigMaps", NOON - 1)
+    status = plan(made, world(first, replace(second, phase=phase), rejections=(rejection,)), NOON).status
+    assert (status.phase, "no more ConfigMaps" in status.message) == (Phase.RUNNING, matters)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from paddlejob.api.types import Phase
-from paddlejob.plan import PodPhase
-from tests.support.builders import job
+from paddlejob.plan import Plan, PodPhase, plan, times
+from tests.support.builders import NOON, all_pods, deleted, job, world
 from tests.support.model import Model
 
 BACK_OFF = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nope:v1"'}
@@ -91,27 +93,6 @@ async def test_the_job_waits_longer_each_time():
     assert waits[-1] > waits[0]
 
 
-async def test_the_deadline_is_a_field_of_the_job():
-    model = await stuck(startupDeadlineSeconds=30)
-    model.now += 31
-    await model.step()
-    assert model.status.reason == "StartupDeadlineExceeded"
-    model = await stuck(startupDeadlineSeconds=5000)
-    model.now += 4990
-    await model.step()
-    assert model.status.reason == "PodsNotReady"
-
-
-async def test_the_plan_looks_again_when_the_deadline_has_passed():
-    model = await stuck()
-    model.now += 5
-    wake_at = await model.step()
-    assert wake_at is not None
-    model.now = wake_at
-    await model.step()
-    assert model.status.reason == "StartupDeadlineExceeded"
-
-
 async def test_an_init_container_may_run_for_as_long_as_it_likes():
     model = await stuck()
     hold(model, initializing=True)
@@ -148,3 +129,35 @@ async def test_a_job_that_trains_has_met_the_deadline():
     model.now += 5000
     await model.settle()
     assert (model.status.phase, model.status.attempt) == (Phase.RUNNING, 1)
+
+
+MISSING = {"phase": PodPhase.PENDING, "reason": "CreateContainerConfigError", "message": 'secret "token" not found'}
+
+
+def started(late: str, now: float, opened: float = -50, **shape: object) -> Plan:
+    """The start barrier is open, and all programs run but this one, whose pod got its node 90 s ago."""
+    since = times.format(NOON + opened)
+    status = {
+        "phase": "Starting", "reason": "Starting", "attempt": 1, "publishedAttempt": 1, "observedGeneration": 1,
+        "startTime": times.format(NOON - 100), "worker": {"replicas": 2},
+        "conditions": [{"type": "StartBarrierOpen", "status": "True", "lastTransitionTime": since}],
+    }  # fmt: skip
+    made = job(startupDeadlineSeconds=100, status=status, **shape)
+    pods = [replace(pod, scheduling_since=NOON - 90) for pod in all_pods(made)]
+    seen = [replace(pod, **MISSING) if pod.name == late else pod for pod in pods]
+    return plan(made, world(*seen, environments={1: "uid"}), NOON + now)
+
+
+@pytest.mark.parametrize("late", ["mnist-worker-1", "mnist-ps-0"])
+@pytest.mark.parametrize("live", [{}, {"elastic": 1, "withGloo": 0}])
+def test_a_program_that_does_not_start_although_all_others_run_is_not_waited_for_without_end(late: str, live: dict):
+    early = started(late, 49, ps=1, **live)
+    assert (early.status.attempt, early.wake_at) == (1, NOON + 50), "the time runs from when the barrier was opened"
+    decided = started(late, 50, ps=1, **live)
+    assert (decided.status.startupTimeouts, decided.status.restarts) == (1, 0)
+    if live and "worker" in late:
+        assert (decided.status.attempt, deleted(decided)) == (1, [late]), "a live worker is replaced alone"
+        return
+    assert (decided.status.attempt, decided.status.reason) == (2, "StartupDeadlineExceeded")
+    assert 'CreateContainerConfigError: secret "token" not found' in decided.status.message
+    assert deleted(decided) == ["mnist-ps-0", "mnist-worker-0", "mnist-worker-1"]

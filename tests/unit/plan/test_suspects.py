@@ -6,7 +6,7 @@ from typing import Any
 
 from paddlejob.api.types import Progress
 from paddlejob.plan import Create, Kind
-from tests.support.builders import job, template
+from tests.support.builders import job
 from tests.support.local_model import LocalModel
 from tests.support.model import Model
 
@@ -78,20 +78,6 @@ async def test_only_four_nodes_are_remembered_and_the_oldest_is_dropped():
         await fail(model, index)
     assert model.status.avoidedNodes == ("node-2", "node-3", "node-4", "node-5")
     assert not model.status.suspectNodes
-
-
-async def test_the_affinity_of_the_template_is_kept():
-    own = template()
-    zone = {"key": "zone", "operator": "In", "values": ["a"]}
-    mine = {"weight": 1, "preference": {"matchExpressions": [zone]}}
-    own["spec"]["affinity"] = {"nodeAffinity": {PREFERRED: [mine]}, "podAffinity": {}}
-    model = await spread(worker_={"template": own})
-    await fail(model, 1)
-    await fail(model, 1)
-    found = affinity(model)
-    assert found["podAffinity"] == {} and found["nodeAffinity"][PREFERRED][0] == mine
-    assert len(found["nodeAffinity"][PREFERRED]) == 2
-    assert len(own["spec"]["affinity"]["nodeAffinity"][PREFERRED]) == 1, "the job itself is as it was"
 
 
 async def test_on_one_machine_no_node_is_avoided():

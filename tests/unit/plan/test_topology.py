@@ -9,9 +9,9 @@ import pytest
 from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase, Role
 from paddlejob.plan import Create, Kind, PodPhase
-from paddlejob.plan.objects.affinity import PREFERRED, REQUIRED
-from paddlejob.plan.objects.pod import PodSource
-from paddlejob.plan.objects.pod_group import is_gang
+from paddlejob.plan.manifests.affinity import PREFERRED, REQUIRED
+from paddlejob.plan.manifests.pod import PodSource
+from paddlejob.plan.manifests.pod_group import is_gang
 from paddlejob.plan.ranks import nodes_to_look_up
 from tests.support.builders import job, pod, template
 from tests.support.kueue_model import KueueModel
@@ -108,7 +108,7 @@ async def test_nodes_of_the_same_domain_are_neighbours_in_rank():
 async def test_all_lists_of_the_environment_are_in_the_order_of_the_ranks():
     model = await spread("a", "b", "a", intranet="Service")
     data = model.environments[1]
-    hosts = [f"mnist-worker-{index}.mnist-peers.default.svc" for index in (0, 2, 1)]
+    hosts = [f"worker-{index}-uid-o-1.mnist-peers.default.svc" for index in (0, 2, 1)]
     assert data["PADDLE_TRAINERS"] == data["TRAINER_INSTANCES"] == ",".join(hosts)
     assert data["PADDLE_TRAINER_ENDPOINTS"] == ",".join(f"{host}:2379" for host in hosts)
     assert data["MASTER_ADDR"] == hosts[0], "the first worker is the master"
@@ -223,7 +223,7 @@ async def test_a_domain_that_is_too_small_is_avoided_by_the_next_attempts_until_
     model = await half_placed()
     model.now += 90
     await model.step()
-    assert (model.status.reason, model.status.avoidedDomains) == ("HalfPlaced", ("east",))
+    assert (model.status.reason, model.status.avoidedDomains) == ("PartiallyScheduled", ("east",))
     assert f"{ZONE} (east)" in model.status.message
     model.pods.clear()
     model.now += 60

@@ -9,7 +9,7 @@ import pytest
 
 from paddlejob.api.types import ProgressSpec
 from paddlejob.api.validate import faults
-from paddlejob.progress import Parser
+from paddlejob.progress import Parser, Sample
 from tests.support import builders
 
 PATTERN = r"round (?P<step>\d+)/(?P<total_steps>\d+): (?P<loss>\S+)(?: saved (?P<checkpoint>\d+))?"
@@ -57,7 +57,7 @@ def test_nan_is_read_by_a_pattern_too():
 )
 def test_a_bad_pattern_is_a_fault_of_the_job(pattern: object, fault: str):
     (found,) = faults(document(pattern))
-    assert found.startswith("spec.progress.pattern: ")
+    assert found.startswith("spec.progress.pattern")
     assert fault in found
 
 
@@ -75,3 +75,16 @@ def test_a_pattern_made_for_backtracking_does_not_block():
     assert parser.parse("a" * 100_000) is None
     # The same pattern takes longer than the age of the universe with backtracking.
     assert time.process_time() - before < 10
+
+
+def test_a_pattern_is_applied_to_the_first_2000_characters():
+    parser = Parser(ProgressSpec(pattern=r"s=(?P<step>\d)"))
+    assert (parser.parse("x" * 1997 + "s=7") or Sample()).step == 7
+    assert parser.parse("x" * 1998 + "s=7") is None
+
+
+def test_a_pattern_may_name_every_part_of_the_position():
+    pattern = (
+        r"(?P<step>\d+) (?P<total_steps>\d+) (?P<epoch>\d+) (?P<total_epochs>\d+) (?P<checkpoint>\d+) (?P<auc>\S+)"
+    )
+    assert Parser(ProgressSpec(pattern=pattern)).parse("1 2 3 4 5 0.5") == Sample(1, 2, 3, 4, 5, {"auc": 0.5})

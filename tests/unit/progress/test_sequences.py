@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from paddlejob.progress import Parser, Sample
 
 MODEL_FIT = """\
@@ -37,6 +39,11 @@ def samples(log: str, parser: Parser | None = None) -> list[Sample]:
     return [sample for line in log.splitlines() if (sample := reader.parse(line))]
 
 
+def read_last(*lines: str) -> Sample:
+    parser = Parser()
+    return [parser.parse(line) or Sample() for line in lines][-1]
+
+
 def test_steps_of_model_fit_are_counted_over_all_epochs_and_evaluation_is_left_out():
     assert steps(MODEL_FIT) == [10, 47, 57]
     last = samples(MODEL_FIT)[-1]
@@ -53,6 +60,11 @@ def test_a_parser_that_starts_within_an_epoch_of_model_fit_waits_for_the_next_on
 def test_lines_that_are_read_twice_tell_the_same():
     parser = Parser()
     assert steps(MODEL_FIT, parser) == steps(MODEL_FIT, parser)
+
+
+def test_batches_of_train_from_dataset_count_over_all_calls_also_if_lines_are_read_twice():
+    lines = [f"time: [Wed Jan  7 03:0{call}:{batch} 2026], batch: [{batch}]" for call in (1, 2) for batch in (10, 20)]
+    assert steps("\n".join([*lines, *lines[1:]])) == [10, 20, 30, 40, 20, 30, 40]
 
 
 def test_the_last_state_of_a_bar_of_model_fit_counts():
@@ -96,3 +108,37 @@ def test_steps_without_a_total_that_start_over_each_epoch_are_dropped():
 def test_steps_without_a_total_that_rise_over_the_epochs_are_kept():
     log = "\n".join(f"epoch={step // 20} step={step} loss=0.5" for step in range(10, 70, 10))
     assert steps(log) == [10, 20, 30, 40, 50, 60]
+
+
+@pytest.mark.parametrize("begin", ["Eval begin...", "Predict begin...", "Running Evaluation", "Start evaluating"])
+@pytest.mark.parametrize("end", ["Eval samples: 640", "***** Running training", "[TRAIN] epoch: 2, iter: 5/9"])
+def test_steps_of_an_evaluation_are_left_out_until_it_ends(begin: str, end: str):
+    assert read_last(begin, "step 5/10 loss=0.5").step is None
+    assert read_last(begin, "step 5/10 loss=0.5", end, "step 6/10 loss=0.5").step == 6
+
+
+@pytest.mark.parametrize("line", ["epoch 2/3 loss=0.5", "global_step: 12, loss: 0.5"])
+def test_an_evaluation_ends_with_a_line_of_training(line: str):
+    assert read_last("Eval begin...", line).metrics == {"loss": 0.5}
+
+
+def test_a_bar_of_the_size_of_training_ends_an_evaluation_and_another_does_not():
+    training, other = "Training: 10%|#  | 10/100 [00:10]", "Training: 10%|#  | 3/30 [00:10]"
+    assert read_last(training, "Running Evaluation", other).step is None
+    assert read_last(training, "Running Evaluation", other, training).step == 10
+
+
+def test_a_bar_without_a_description_counts_once_it_is_known_to_be_that_of_training():
+    bar = "37%|###   | 37/100 [00:10<00:17, 3.60it/s]"
+    assert read_last(bar).step is None
+    assert read_last("total steps = 100", bar).step == 37
+    assert read_last("total steps = 90", bar).step is None
+    assert read_last("Epoch 2/3", bar).step == 137
+    assert read_last(bar.replace("it/s", "it/s, loss=0.5")).step == 37
+
+
+@pytest.mark.parametrize("line", ["epoch: 3", "Epoch 2/5:  37%|###   | 37/100 [00:10<00:17]", "epoch 3/5 loss=0.5"])
+def test_only_a_line_with_the_number_of_an_epoch_and_nothing_else_is_the_heading_of_the_next(line: str):
+    found = read_last(line, "step=50/500 loss=0.5")
+    assert (found.step, found.total_steps, found.epoch) == (50, 500, None)
+    assert read_last("Epoch 3/5", "step=50/500 loss=0.5").epoch == 3

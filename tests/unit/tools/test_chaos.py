@@ -27,10 +27,6 @@ def test_a_job_of_the_population_is_valid(shape: Shape):
     assert faults(made) == []
 
 
-def test_every_fault_of_the_table_has_a_name_of_its_own():
-    assert len(FAULTS) == 40
-
-
 def test_a_job_that_ends_otherwise_than_it_should_is_noticed():
     fatal = next(shape for shape in POPULATION if shape.name == "fatal")
     assert fatal.wrong_ending({"phase": "Failed", "reason": "FailurePolicy"}) == ""

@@ -59,6 +59,6 @@ def project(root: Path, body: str) -> dict[str, float]:
 def test_a_mutant_is_noticed_by_a_test_that_fails_or_never_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, noticed: bool
 ):
-    monkeypatch.setattr(tests, "_patience", lambda seconds: 3.0 if "while" in body else 120.0)
+    monkeypatch.setattr(tests, "patience", lambda seconds: 3.0 if "while" in body else 120.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert notice(tmp_path / "r", project(tmp_path / "r", body)) is noticed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import paddlejob.web
 from paddlejob.api.types import Phase
-from paddlejob.web.actions import VERBS
+from paddlejob.web.actions import NAMES
 
 STATIC = Path(paddlejob.web.__file__).with_name("static")
 SCRIPTS = {path.name: path.read_text() for path in STATIC.glob("*.js")}
@@ -32,8 +32,8 @@ def test_every_text_that_a_script_uses_exists():
 
 def test_phases_states_and_actions_have_texts():
     states = {"Pending", "Waiting", "Running", "Succeeded", "Failed", "Stopped", "Interrupted", "Deleting", "Damaged"}
-    assert {*map(str, Phase), *states, *VERBS} <= known()
-    assert {f"about-{verb}" for verb in VERBS} == BY_VALUE <= known()
+    assert {*map(str, Phase), *states, *NAMES} <= known()
+    assert {f"about-{verb}" for verb in NAMES} == BY_VALUE <= known()
 
 
 def test_the_chinese_texts_are_chinese():
@@ -46,7 +46,7 @@ def test_no_text_is_left_over():
     quoted = {
         word for name, script in SCRIPTS.items() if name != "i18n.js" for word in re.findall(r'"([\w-]+)"', script)
     }
-    python = {*map(str, Phase), *VERBS, *BY_VALUE, "Waiting", "Succeeded", "Stopped", "Created", "local", "cluster"}
+    python = {*map(str, Phase), *NAMES, *BY_VALUE, "Waiting", "Succeeded", "Stopped", "Created", "local", "cluster"}
     assert known() - quoted - python == set()
 
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from paddlejob.client.targets.cluster import ClusterTarget
-from paddlejob.client.watch.usage import Usage
-from paddlejob.web.actions import arguments
-from paddlejob.web.sources.cluster.source import ClusterSource
-from paddlejob.web.sources.local.source import LocalSource
+from paddlejob.targets.views import EventView, JobView, PodView, Usage
 from paddlejob.web.views.attempts import attempts_of
 from paddlejob.web.views.commands import commands
-from paddlejob.web.views.detail import detail_of
+from paddlejob.web.views.detail import EVENTS, Replica, detail_of
 from paddlejob.web.views.plan import SHOWN, plan_of
-from paddlejob.web.views.row import fraction_of, queue_of, row_of
+from paddlejob.web.views.row import MESSAGE_LIMIT, Row, fraction_of, moment, row_of
 from tests.support.web_jobs import view
 
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: staging
-clusters:
-- {name: c, cluster: {server: "http://127.0.0.1:1"}}
-contexts:
-- {name: staging, context: {cluster: c}}
-"""
 BEGAN, ENDED, AGAIN = "2027-01-15T08:00:00Z", "2027-01-15T08:10:00Z", "2027-01-15T08:30:00Z"
 PAST = {
     "attempt": 1, "startTime": BEGAN, "endTime": ENDED, "reason": "ProgramFailed", "message": "pod x failed",
@@ -59,15 +46,6 @@ def test_a_loss_that_is_no_number_is_shown_as_such():
 )
 def test_how_much_is_done_is_known_only_with_a_total(progress: dict[str, int] | None, phase: str, fraction: float):
     assert fraction_of(view(status={"phase": phase, "progress": progress}).job) == fraction
-
-
-def test_the_queue_of_a_job_is_that_of_its_scheduler():
-    assert queue_of(view().job) == ""
-    assert queue_of(view(schedulingPolicy={"queue": "night"}).job) == "volcano/night"
-    assert queue_of(view(schedulingPolicy={}).job) == "volcano/default"
-    labelled = view().job.model_copy(deep=True)
-    labelled.metadata.labels["kueue.x-k8s.io/queue-name"] = "team"
-    assert queue_of(labelled) == "kueue/default/team"
 
 
 def test_attempts_are_those_of_the_status_and_the_current_one():
@@ -110,30 +88,6 @@ def test_a_page_offers_what_makes_sense_in_a_phase(phase: str, expected: list[st
     assert commands(made, resizable=True, read_only=True) == []
 
 
-def test_an_action_becomes_a_command_line_that_no_name_can_change():
-    assert arguments("delete", "--all", [], None) == ["delete", "--no-wait", "--", "--all"]
-    assert arguments("scale", "mnist", ["--cluster", "-n", "team"], 3) == [
-        "scale",
-        "--cluster",
-        "-n",
-        "team",
-        "--",
-        "mnist",
-        "3",
-    ]
-
-
-def test_an_action_reaches_the_target_of_its_page_whatever_is_remembered_or_current_by_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG)
-    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-    monkeypatch.setenv("PADDLEJOB_STATE", str(tmp_path))
-    assert LocalSource().flags("default") == ["--local", "-n", "default"]
-    assert ClusterSource(ClusterTarget()).flags("team") == ["--context", "staging", "-n", "team"]
-
-
 def test_the_page_of_a_job_has_its_file_without_the_status_and_its_usage():
     made = view(status={"phase": "Running", "message": "fine"})
     detail = detail_of("local", made, {"mnist-worker-0": Usage(0.5, 100)}, read_only=False)
@@ -149,3 +103,110 @@ def test_the_plan_of_a_large_job_is_cut():
     large = plan_of("cluster", view(workers=100))
     assert (large.shown, large.objects) == (SHOWN, 101)
     assert next(yaml.safe_load_all(large.text))["kind"] == "ConfigMap", "what differs comes first"
+
+
+def test_a_row_has_everything_that_the_list_shows():
+    status = {
+        "phase": "Failed", "message": "x" * 400 + "\nmore", "restarts": 2, "disruptions": 1, "startTime": BEGAN,
+        "completionTime": ENDED, "worker": {"ready": "1/2"}, "ps": {"ready": "0/1"},
+        "progress": {"step": 3, "totalSteps": 4, "eta": ENDED},
+    }  # fmt: skip
+    row = row_of("cluster", view(status=status, ps=1), spark=(1.0,))
+    assert row == Row(
+        target="cluster", namespace="default", name="mnist", phase="Failed", mode="PS", message="x" * MESSAGE_LIMIT,
+        ready={"ps": "0/1", "worker": "1/2"}, progress="3/4", fraction=0.75, eta=None, loss=None, restarts=2,
+        disruptions=1, created=1800000000.0, started=1800000000.0, ended=1800000600.0, spark=(1.0,), queue="",
+    )  # fmt: skip
+
+
+def test_a_job_whose_engine_was_killed_shows_its_note_although_its_status_says_running():
+    made = view(status={"phase": "Running", "message": "all pods are running", "progress": {"eta": ENDED}})
+    killed = JobView(made.job, {}, "Interrupted", note="the engine was killed")
+    row = row_of("local", killed)
+    assert (row.phase, row.message, row.eta) == ("Interrupted", "the engine was killed", None)
+    assert row_of("local", made).eta == 1800000600.0
+
+
+def test_times_that_cannot_be_read_are_unknown():
+    assert (moment(BEGAN), moment(""), moment(None), moment("yesterday")) == (1800000000.0, None, None, None)
+
+
+def test_the_page_of_a_job_has_its_replicas_events_and_figures():
+    progress = {
+        "step": 9, "checkpointStep": 5, "metrics": {"loss": 1.0, "acc": 0.5}, "nonFinite": {"loss": "nan"},
+        "lastOutputTime": BEGAN,
+    }  # fmt: skip
+    status = {"phase": "Failed", "reason": "R", "message": "mnist-worker-1 failed\nmore", "attempt": 2, "goodput": 80}
+    made = view(status=status | {"progress": progress, "completionTime": ENDED}, flags=" -n team")
+    made.document["metadata"]["managedFields"] = [{}]
+    made.pods.extend(
+        [
+            PodView("mnist-worker-0", "worker", 0, "Failed", 2, "10.0.0.1", 3, note="n", pid=7),
+            PodView("mnist-worker-1", "worker", 1, "Failed", 2, node="node-1", pid=8),
+            PodView("mnist-worker-2", "worker", 2, "Pending"),
+        ]
+    )
+    made.events.extend(EventView(str(number), "r", "m") for number in range(EVENTS + 1))
+    found = detail_of("cluster", made, {"mnist-worker-1": Usage(1.0)}, read_only=False)
+    assert (found.reason, found.message, found.attempt, found.goodput) == ("R", "mnist-worker-1 failed\nmore", 2, 80)
+    assert (found.checkpoint, found.last_output) == (5, 1800000000.0)
+    assert found.metrics == {"loss": "nan", "acc": 0.5}
+    assert found.next.startswith("read `pdj logs mnist --role worker --index 1 -n team`")
+    assert found.replicas[0] == Replica(
+        "worker-0", "worker", 0, "Failed", 2, "pid 7", "10.0.0.1", 3, "n", None
+    )  # fmt: skip
+    assert [(one.where, one.usage) for one in found.replicas[1:]] == [("node-1", Usage(1.0)), ("", None)]
+    assert (len(found.events), found.events[0].time) == (EVENTS, "1")
+    assert "managedFields" not in found.file and "kind: PaddleJob" in found.file
+    assert [one.action for one in found.commands] == ["rerun", "delete"]
+    noted = JobView(made.job, made.document, "Failed", note="a note")
+    assert detail_of("local", noted, {}, read_only=False).message == "a note"
+    bare = detail_of("local", view(), {}, read_only=False)
+    assert (bare.checkpoint, bare.metrics, bare.last_output) == (None, {}, None)
+
+
+def test_workers_can_be_scaled_where_that_is_possible_now():
+    def actions(**options: Any) -> list[str]:
+        return [one.action for one in detail_of("local", view(**options), {}, read_only=False).commands]
+
+    assert actions(status={"phase": "Running"}) == ["suspend", "delete"]
+    assert actions(status={"phase": "Running"}, elastic=1, worker_={"requests": 1}) == ["suspend", "scale", "delete"]
+    assert actions(status={"phase": "Suspended"}, suspend=True) == ["resume", "scale", "delete"]
+    assert actions(status={"phase": "Suspended"}) == ["suspend", "scale", "delete"], "it waits for quota"
+
+
+def test_what_a_page_offers_depends_on_what_only_the_target_knows():
+    made = view(status={"phase": "Running"})
+    for phase, damaged, expected in (
+        ("Interrupted", False, ["resume", "delete"]),
+        ("Deleting", False, []),
+        ("Damaged", True, ["delete"]),
+    ):
+        seen = JobView(made.job, {}, phase, damaged=damaged)
+        assert [one.action for one in commands(seen, resizable=False, read_only=False)] == expected
+    ended = JobView(view(status={"phase": "Failed", "completionTime": ENDED}).job, {}, "Damaged", damaged=True)
+    assert [one.action for one in commands(ended, resizable=True, read_only=False)] == ["delete"]
+    scale = commands(view(status={"phase": "Running"}, flags=" -n team"), resizable=True, read_only=False)[1]
+    assert scale.text == "pdj scale mnist WORKERS -n team"
+
+
+def test_the_current_attempt_of_a_job():
+    created = attempts_of(view(status={"phase": "Pending", "attempt": 1, "reason": "Unschedulable", "message": "a\nb"}))
+    (one,) = created
+    assert (one.start, one.end, one.reason, one.message, one.failed) == (
+        1800000000.0,
+        None,
+        "Unschedulable",
+        "a",
+        False,
+    )
+    made = view(status={"phase": "Running", "attempt": 1, "reason": "Running"})
+    (killed,) = attempts_of(JobView(made.job, {}, "Interrupted", note="killed"))
+    assert (killed.reason, killed.message, killed.failed) == ("Running", "killed", True)
+
+
+def test_a_job_that_cannot_be_planned_says_why():
+    too_large = plan_of("local", view(workers=10_000))
+    assert (too_large.objects, too_large.shown, "job mnist: " in too_large.text) == (0, 0, True)
+    assert "127.1.0.2" in plan_of("local", view()).text
+    assert "10.0.0.1" in plan_of("cluster", view()).text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from tools.chaos.jobs import Object
 from tools.chaos.stage import SYSTEM, Stage, uid_of
@@ -34,12 +33,11 @@ def gone(stage: Stage, pod: Object) -> Callable[[], bool]:
 
 
 def works(stage: Stage) -> Callable[[], bool]:
-    """Return a function that tells whether an operator has renewed its lease since now."""
-    since = datetime.now(UTC)
+    """Return a function that tells whether an operator has renewed its lease since now, whatever its clock says."""
+    before = _renewals(stage)
+    return lambda: bool(_renewals(stage) - before)
 
-    def seen() -> bool:
-        leases = [lease["spec"] for lease in stage.items("leases", SYSTEM)]
-        renewed = [datetime.fromisoformat(one["renewTime"]) for one in leases if one.get("holderIdentity") != THIEF]
-        return any(moment > since for moment in renewed)
 
-    return seen
+def _renewals(stage: Stage) -> set[str]:
+    leases = [lease["spec"] for lease in stage.items("leases", SYSTEM)]
+    return {one["renewTime"] for one in leases if one.get("holderIdentity") != THIEF}

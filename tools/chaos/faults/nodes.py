@@ -17,6 +17,9 @@ EVICTED = 5
 REPLACED = 50
 """Pods that cannot be stopped are replaced after 30 s, while their processes go on on the lost node."""
 
+KUBELET_PORT = "10250"
+UNREADABLE = 35
+
 
 def node_killed(stage: Stage) -> Hit | None:
     node = stage.a_node()
@@ -82,12 +85,20 @@ def containerd_killed(stage: Stage) -> Hit | None:
 
 def _service_killed(stage: Stage, name: str) -> Hit | None:
     node = stage.a_node()
-    # A service is a child of the node's process 1, which starts it again.
-    for pid in node.run("pgrep", "-P", "1", "-x", name, check=False).stdout.split():
-        node.run("kill", "-KILL", pid, check=False)
+    node.restart(name)
     return Hit(f"on {node.name}", works(stage))
 
 
+def logs_unreadable(stage: Stage) -> Hit | None:
+    """Nobody can read logs of a node's pods, for longer than the job with stallSeconds may be silent."""
+    node, seconds = stage.a_node(), stage.random.choice([5, UNREADABLE])
+    rule = ("INPUT", "-p", "tcp", "--dport", KUBELET_PORT, "-j", "DROP")
+    node.run("iptables", "-I", *rule)
+    time.sleep(seconds)
+    node.run("iptables", "-D", *rule, check=False)
+    return Hit(f"on {node.name} for {seconds} s", works(stage))
+
+
 OF_NODES: tuple[Fault, ...] = (
-    node_killed, node_cut, node_drained, node_tainted, kubelet_killed, containerd_killed,
+    node_killed, node_cut, node_drained, node_tainted, kubelet_killed, containerd_killed, logs_unreadable,
 )  # fmt: skip

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable
 
 from paddlejob import contract
+from testbed.addons.policies import denied
 from tools.chaos.faults.hit import Fault, Hit, gone
-from tools.chaos.ledger import DISRUPTION
+from tools.chaos.ledger import DISRUPTION, RESTART
 from tools.chaos.stage import NAMESPACE, Stage, job_of, name_of, status_of, uid_of
 
 IN_THE_WAY = 6
-"""Seconds for which a foreign object, a quota or a webhook stays."""
+"""Seconds for which a foreign object, a quota, a webhook or a policy stays."""
 WEBHOOK = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "ValidatingWebhookConfiguration",
@@ -138,6 +140,27 @@ def webhook_down(stage: Stage) -> Hit | None:
     return Hit(f"without {name_of(pod)}", gone(stage, pod))
 
 
+def creates_denied(stage: Stage) -> Hit | None:
+    return _denied(stage, "CREATE")
+
+
+def deletes_denied(stage: Stage) -> Hit | None:
+    return _denied(stage, "DELETE")
+
+
+def _denied(stage: Stage, operation: str) -> Hit | None:
+    """A program is killed while a policy denies what its restart needs."""
+    pod = stage.a_pod()
+    if pod is None:
+        return None
+    with denied(stage.cluster, NAMESPACE, operation):
+        stage.blame(RESTART, job_of(pod))
+        stage.signal(pod, signal.SIGKILL)
+        time.sleep(IN_THE_WAY)
+    return Hit(f"without {name_of(pod)}", gone(stage, pod))
+
+
 OF_OBJECTS: tuple[Fault, ...] = (
     configmap_deleted, service_deleted, foreign_service, foreign_configmap, foreign_pod, quota, webhook_down,
+    creates_denied, deletes_denied,
 )  # fmt: skip

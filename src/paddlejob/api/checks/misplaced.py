@@ -6,8 +6,7 @@ from functools import cache
 from typing import Any
 
 from paddlejob.api.crd import job_schema
-from paddlejob.api.documents import Path
-from paddlejob.api.fault import format_path
+from paddlejob.api.fault import Path, format_path
 from paddlejob.api.rules import ROLES
 
 METADATA_FIELDS = (

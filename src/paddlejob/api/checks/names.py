@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from paddlejob import contract
-from paddlejob.api.documents import Path
-from paddlejob.api.fault import Fault, Severity
+from paddlejob.api.fault import Fault, Path, Severity
 from paddlejob.api.rules import NOT_A_LABEL, Obj
 from paddlejob.api.yaml_problem import show
 
@@ -30,8 +29,10 @@ def check_names(pod: Obj, path: Path) -> Iterator[Fault]:
         kinds = sorted(key for key, value in volume.items() if key != "name" and value is not None)
         if len(kinds) > 1:
             yield Fault((*path, "volumes", number), f"has {len(kinds)} types: {', '.join(kinds)}; keep one")
+    claims = [one.get("name") for one in pod.get("resourceClaims") or []]
     for container, here in containers_of(pod, path):
         yield from _check_mount_paths(container, here)
+        yield from _check_claims(container, here, claims)
 
 
 def unsafe_names(pod: Obj, path: Path) -> Iterator[Fault]:
@@ -54,6 +55,13 @@ def containers_of(pod: Obj, path: Path) -> Iterator[tuple[Obj, Path]]:
     for field in ("initContainers", "containers"):
         for number, container in enumerate(pod.get(field) or []):
             yield container, (*path, field, number)
+
+
+def _check_claims(container: Obj, path: Path, known: list[str | None]) -> Iterator[Fault]:
+    for index, claim in enumerate((container.get("resources") or {}).get("claims") or []):
+        if claim.get("name") not in known:
+            message = f"no resource claim is named {show(claim.get('name'))}; add it to resourceClaims of the pod"
+            yield Fault((*path, "resources", "claims", index, "name"), message)
 
 
 def _check_mount(mount: Obj, path: Path, volumes: list[str]) -> Iterator[Fault]:

@@ -19,9 +19,9 @@ PLAIN = {"ConfigMap": "data", "Secret": "stringData"}
 def check_object(obj: Obj) -> Iterator[Fault]:
     """The faults of an object beside the jobs of a file. Their messages name it: a file may have many."""
     kind, name = str(obj.get("kind") or ""), (obj.get("metadata") or {}).get("name")
-    if not kind or not isinstance(name, str) or not name:
-        missing = ("metadata", "name") if kind else ("kind",)
-        yield Fault(missing, f"is missing in {f'a {kind}' if kind else 'a document'}; add it")
+    fields = {("apiVersion",): obj.get("apiVersion"), ("kind",): kind, ("metadata", "name"): name}
+    if missing := [path for path, value in fields.items() if not value or not isinstance(value, str)]:
+        yield from (Fault(path, f"is missing in {f'a {kind}' if kind else 'a document'}; add it") for path in missing)
         return
     for field in FIELDS.get(kind, ()):
         values = obj.get(field)

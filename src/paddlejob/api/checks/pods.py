@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from paddlejob.api.checks.corrections import as_arguments, option
+from paddlejob.api.checks.devices import check_devices
+from paddlejob.api.checks.launcher import check_launcher
 from paddlejob.api.checks.names import check_names, containers_of
 from paddlejob.api.checks.training import check_training
 from paddlejob.api.checks.variables import check_variables
-from paddlejob.api.documents import Path
-from paddlejob.api.fault import Fault, Severity
+from paddlejob.api.devices import BY_KIND, is_extended
+from paddlejob.api.fault import Fault, Path, Severity
+from paddlejob.api.quantity import parse_quantity
 from paddlejob.api.rules import ROLES, Obj
 from paddlejob.api.validate import find_faults
 from paddlejob.api.yaml_problem import FULL_WIDTH, show
 
-DEVICES = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "nvidia": "nvidia.com/gpu", "cuda": "nvidia.com/gpu"}
+DEVICES = {kind.value: device.resource for kind, device in BY_KIND.items()}
+DEVICES |= dict.fromkeys(("gpus", "nvidia", "cuda"), DEVICES["gpu"])
 PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "storage")
 NOT_IN_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-SHELL = re.compile(r"&&|\|\||[|;<>$`*]")
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 QUOTES = tuple(character for character, meant in FULL_WIDTH.items() if meant in "\"'")
 
 
@@ -29,18 +32,13 @@ def check_job(document: Obj) -> list[Fault]:
     return find_faults(document) or check_pods(document)
 
 
-def errors_of(document: Obj) -> list[Fault]:
-    """Those that prevent the job from running on any target."""
-    return [fault for fault in check_job(document) if fault.severity is Severity.ERROR]
-
-
 def check_pods(job: Obj) -> list[Fault]:
     """The findings about every pod template of a job that matches the schema."""
+    templates = {role: job["spec"][role]["template"] for role in ROLES if role in job["spec"]}
     found: list[Fault] = []
-    for role in ROLES:
-        if role in job["spec"]:
-            found += _check_pod(job["spec"][role]["template"].get("spec") or {}, ("spec", role, "template", "spec"))
-    return [*found, *check_training(job)]
+    for role, template in templates.items():
+        found += _check_pod(template.get("spec") or {}, ("spec", role, "template", "spec"))
+    return [*found, *check_launcher(templates), *check_training(job), *check_devices(job)]
 
 
 def _check_pod(pod: Obj, path: Path) -> Iterator[Fault]:
@@ -60,6 +58,10 @@ def _check_container(container: Obj, path: Path) -> Iterator[Fault]:
     if not container.get("image"):
         message = "is missing; add the image of the program, since a cluster starts no container without one"
         yield Fault((*path, "image"), message, Severity.CLUSTER)
+    policy = container.get("imagePullPolicy")
+    if policy and policy not in PULL_POLICIES:
+        message = f"{show(policy)} is not valid; write {option(policy, PULL_POLICIES) or ' or '.join(PULL_POLICIES)}"
+        yield Fault((*path, "imagePullPolicy"), message, Severity.CLUSTER)
     yield from _check_command(container, path)
     yield from _check_quotes(container, path)
     yield from check_variables(container, path)
@@ -72,17 +74,8 @@ def _check_command(container: Obj, path: Path) -> Iterator[Fault]:
         yield Fault((*path, "command", 0), "is empty; write the name of the program")
     if not program or not re.search(r"\S\s+\S", program):
         return
-    message = f"{show(program)} is the name of a single program, with its spaces; write {_as_arguments(program)}"
+    message = f"{show(program)} is the name of a single program, with its spaces; write {as_arguments(program)}"
     yield Fault((*path, "command", 0), message, Severity.WARNING)
-
-
-def _as_arguments(command: str) -> str:
-    """The command as it should have been written."""
-    try:
-        arguments = ["bash", "-c", command] if SHELL.search(command) or "\n" in command else shlex.split(command)
-    except ValueError:
-        arguments = ["bash", "-c", command]
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _check_quotes(container: Obj, path: Path) -> Iterator[Fault]:
@@ -104,15 +97,24 @@ def _check_resources(resources: Obj, path: Path) -> Iterator[Fault]:
     for field in ("limits", "requests"):
         for name, amount in (resources.get(field) or {}).items():
             here = (*path, field, name)
-            if "/" in name:
-                if name not in limits:
-                    yield Fault(here, f"a device must also be in limits; add {name}: {amount} to limits")
-            elif name not in PLAIN_RESOURCES and not name.startswith("hugepages-"):
+            if is_extended(name):
+                yield from _check_device(name, amount, limits, here)
+            elif "/" not in name and name not in PLAIN_RESOURCES and not name.startswith("hugepages-"):
                 yield Fault(here, f"{_not_a_resource(name, amount)}")
+
+
+def _check_device(name: str, amount: Any, limits: Obj, path: Path) -> Iterator[Fault]:
+    number = parse_quantity(amount)
+    if name not in limits:
+        yield Fault(path, f"a device must also be in limits; add {name}: {amount} to limits")
+    elif number != parse_quantity(limits[name]):
+        yield Fault(path, f"a device is not overcommitted; write {limits[name]}, as in limits, or remove the request")
+    elif number < 0 or number % 1:
+        yield Fault(path, f"{show(amount)} is not a number of devices; write a whole number")
 
 
 def _not_a_resource(name: str, amount: object) -> str:
     device = DEVICES.get(name.lower())
     if device:
-        return f"is not a resource of Kubernetes, so no GPU would be assigned; write {device}: {amount}"
+        return f"is not a resource of Kubernetes, so no device would be assigned; write {device}: {amount}"
     return "is not a resource of Kubernetes; use cpu, memory or the full name of a device, such as nvidia.com/gpu"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from paddlejob.api.checks.names import containers_of
 from paddlejob.api.checks.objects import FIELDS
-from paddlejob.api.documents import Path
-from paddlejob.api.fault import Fault
+from paddlejob.api.fault import Fault, Path
 from paddlejob.api.rules import ROLES, Obj
 
 VARIABLES = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}

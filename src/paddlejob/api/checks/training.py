@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from paddlejob.api.documents import Path
-from paddlejob.api.fault import Fault, Severity
+from paddlejob.api.fault import Fault, Path, Severity
 from paddlejob.api.rules import Obj
 from paddlejob.api.template import training_container
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from paddlejob.api.documents import Path
-from paddlejob.api.fault import Fault
+from paddlejob.api.fault import Fault, Path
 from paddlejob.api.rules import Obj
 from paddlejob.api.yaml_problem import show
 

@@ -28,6 +28,6 @@ def convert(document: Obj) -> Converted:
     if document.get("apiVersion") == contract.API_VERSION and document.get("kind") == contract.KIND:
         raise BadInput(f"{contract.API_VERSION} {contract.KIND}: no conversion needed")
     raise BadInput(
-        f"{document.get('apiVersion')} {document.get('kind')}: cannot be converted; `pdj convert` accepts a batch/v1 "
+        f"{document.get('apiVersion')} {document.get('kind')} cannot be converted; `pdj convert` accepts a batch/v1 "
         f"Job whose containers set {' or '.join(MARKS)}, and a PaddleJob of {KUBEFLOW}"
     )

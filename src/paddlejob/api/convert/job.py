@@ -49,7 +49,7 @@ def as_workers(document: Obj) -> Converted:
     template = template_at(document, "spec.template")
     count = _replicas(spec, notes)
     if not count:
-        raise BadInput("spec.parallelism: is 0, so no pod would start; set it to 1 or more")
+        raise BadInput("spec.parallelism is 0, so no pod would start; set it to 1 or more")
     drop_restart_policy(template["spec"], notes)
     for field in ("hostname", "subdomain", "hostNetwork"):
         template["spec"].pop(field, None)
@@ -71,7 +71,7 @@ def from_job(document: Obj) -> Converted:
     result = given(spec)
     if not count:
         count, result["suspend"] = _trainers(template), True
-        notes.append("spec.parallelism: was 0; the job is suspended instead, until `pdj resume`")
+        notes.append("spec.parallelism was 0; the job is suspended instead, until `pdj resume`")
     _note_limits(spec, notes)
     template = without_finding(template, result, notes)
     result["ps"] = {"replicas": count, "template": template}
@@ -92,7 +92,7 @@ def _replicas(spec: Obj, notes: list[str]) -> int:
     count = whole_number(1 if parallelism is None else parallelism, "spec.parallelism")
     completions = spec.get("completions")
     if count and completions not in (None, count):
-        notes.append(f"spec.completions: was {completions}; all {count} workers must succeed, each once")
+        notes.append(f"spec.completions was {completions}; all {count} workers must succeed, each once")
     return count
 
 
@@ -114,8 +114,8 @@ def _note_limits(spec: Obj, notes: list[str]) -> None:
     )
     for key in spec:
         if key not in UNDERSTOOD:
-            notes.append(f"spec.{key}: is left out; {INSTEAD.get(key, 'it has no counterpart')}")
+            notes.append(f"spec.{key} is left out; {INSTEAD.get(key, 'it has no counterpart')}")
     if spec.get("manualSelector"):
-        notes.append("spec.selector: is left out; the operator selects its pods by its own labels")
+        notes.append("spec.selector is left out; the operator selects its pods by its own labels")
     if spec.get("completionMode") == "Indexed":
         notes.append("spec.completionMode: every PaddleJob gives its pods an index, as PADDLE_TRAINER_ID")

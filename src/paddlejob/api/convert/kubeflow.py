@@ -50,12 +50,12 @@ def from_kubeflow(document: Obj) -> Converted:
         result[ROLES[kind]] = _role(document, replicas[kind], f"{SPECS}.{kind}", notes)
     if "ps" in result and "worker" not in result:
         result["worker"] = result.pop("ps")
-        notes.append(f"{SPECS}.Master: is the only role, so it is now worker")
+        notes.append(f"{SPECS}.Master is the only role, so it is now worker")
     elif "ps" in result:
         _as_servers(result, notes)
     _elastic(part(document, "spec.elasticPolicy"), result, notes)
     known = {"runPolicy", "paddleReplicaSpecs", "elasticPolicy"}
-    notes += [f"spec.{key}: has no counterpart and is left out" for key in needed(document, "spec") if key not in known]
+    notes += [f"spec.{key} has no counterpart and is left out" for key in needed(document, "spec") if key not in known]
     return paddle_job(document, result, notes)
 
 
@@ -65,9 +65,9 @@ def _by_type(specs: Obj, notes: list[str]) -> dict[str, str]:
     for name, spec in specs.items():
         kind = str(name).capitalize()
         if kind not in ROLES:
-            raise BadInput(f"{SPECS}.{name}: is not a role of a PaddleJob; use Master and Worker")
+            raise BadInput(f"{SPECS}.{name} is not a role of a PaddleJob; use Master and Worker")
         if kind == "Master" and isinstance(spec, dict) and spec.get("replicas") == 0:
-            notes.append(f"{SPECS}.{name}: has no replicas and is left out")
+            notes.append(f"{SPECS}.{name} has no replicas and is left out")
             continue
         found[kind] = str(name)
     return found
@@ -79,7 +79,7 @@ def _role(document: Obj, name: str, where: str, notes: list[str]) -> Obj:
     policy = spec.get("restartPolicy") or "OnFailure"
     if policy != "Never":
         was = "was" if spec.get("restartPolicy") else "defaulted to"
-        notes.append(f"{where}.restartPolicy: {was} {policy}; {RESTARTS.get(policy, RESTARTS['OnFailure'])}")
+        notes.append(f"{where}.restartPolicy {was} {policy}; {RESTARTS.get(policy, RESTARTS['OnFailure'])}")
     # Kubeflow ignores the one in the template.
     template["spec"].pop("restartPolicy", None)
     drop_empty_metadata(template)
@@ -99,7 +99,7 @@ def _role(document: Obj, name: str, where: str, notes: list[str]) -> Obj:
 
 def _as_servers(result: Obj, notes: list[str]) -> None:
     notes.append(
-        f"{SPECS}.Master: is now ps; Kubeflow runs a job with a Master in parameter-server mode too. The job is "
+        f"{SPECS}.Master is now ps; Kubeflow runs a job with a Master in parameter-server mode too. The job is "
         "complete when all workers have succeeded"
     )
     for role in ("ps", "worker"):
@@ -145,7 +145,7 @@ def _run_policy(policy: Obj, notes: list[str]) -> Obj:
         result["schedulingPolicy"] = given(scheduling, SCHEDULING)
     left = [f"schedulingPolicy.{key}" for key in scheduling if key not in SCHEDULING]
     left += [key for key in policy if key not in (*SAME_FIELDS, "cleanPodPolicy", "schedulingPolicy")]
-    notes += [f"spec.runPolicy.{key}: has no counterpart and is left out" for key in left]
+    notes += [f"spec.runPolicy.{key} has no counterpart and is left out" for key in left]
     return result
 
 
@@ -159,14 +159,14 @@ def _elastic(policy: Obj, result: Obj, notes: list[str]) -> None:
             worker[name] = whole_number(policy[field], f"spec.elasticPolicy.{field}")
     fits = min(max(worker["replicas"], worker.get("requests", 1)), worker.get("limits", worker["replicas"]))
     if fits != worker["replicas"] and worker["replicas"]:
-        notes.append(f"{SPECS}.Worker.replicas: was {worker['replicas']}, outside elasticPolicy; now {fits}")
+        notes.append(f"{SPECS}.Worker.replicas was {worker['replicas']}, outside elasticPolicy; now {fits}")
         worker["replicas"] = fits
     if policy.get("maxRestarts") is not None:
         result.setdefault("backoffLimit", policy["maxRestarts"])
-        notes.append("spec.elasticPolicy.maxRestarts: is now backoffLimit, which counts restarts of the whole job")
+        notes.append("spec.elasticPolicy.maxRestarts is now backoffLimit, which counts restarts of the whole job")
     known = ("minReplicas", "maxReplicas", "maxRestarts")
     notes += [
-        f"spec.elasticPolicy.{key}: has no counterpart and is left out; `pdj scale` changes the number of workers"
+        f"spec.elasticPolicy.{key} has no counterpart and is left out; `pdj scale` changes the number of workers"
         for key in policy
         if key not in known
     ]

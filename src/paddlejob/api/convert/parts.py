@@ -45,7 +45,7 @@ def part(document: Obj, path: str) -> Obj:
 def needed(document: Obj, path: str) -> Obj:
     found = part(document, path)
     if not found:
-        raise BadInput(f"{path}: is missing; add it")
+        raise BadInput(f"{path} is missing; add it")
     return found
 
 
@@ -66,7 +66,7 @@ def template_at(document: Obj, path: str) -> Obj:
     part(found, "metadata.labels")
     containers = needed(found, "spec").get("containers")
     if not isinstance(containers, list) or not all(isinstance(one, dict) and one.get("name") for one in containers):
-        raise BadInput(f"{path}.spec.containers: is not a list of containers with names")
+        raise BadInput(f"{path}.spec.containers is not a list of containers with names")
     for one in containers:
         env = one.get("env") or []
         if not isinstance(env, list) or not all(isinstance(pair, dict) and pair.get("name") for pair in env):
@@ -92,8 +92,8 @@ def paddle_job(document: Obj, spec: Obj, notes: list[str]) -> Converted:
     kept = {key: value for key, value in kept.items() if value}
     if "name" not in kept and metadata.get("generateName"):
         kept = {"name": str(metadata["generateName"]).rstrip("-."), **kept}
-        notes.append(f"metadata.generateName: is now metadata.name: {kept['name']}; change it for every further job")
-    notes += [f"metadata.{key}: is left out" for key in NOTED_METADATA if metadata.get(key)]
+        notes.append(f"metadata.generateName is now metadata.name: {kept['name']}; change it for every further job")
+    notes += [f"metadata.{key} is left out" for key in NOTED_METADATA if metadata.get(key)]
     ordered = {key: spec[key] for key in ORDER if key in spec}
     job = {"apiVersion": contract.API_VERSION, "kind": contract.KIND, "metadata": kept, "spec": ordered}
     return Converted(job, tuple(notes))

@@ -31,10 +31,10 @@ def without_finding(template: Obj, result: Obj, notes: list[str]) -> Obj:
     drop_restart_policy(pod, notes)
     for field in ("hostname", "subdomain"):
         if pod.pop(field, None):
-            notes.append(f"spec.template.spec.{field}: is left out; pods know their peers from the environment")
+            notes.append(f"spec.template.spec.{field} is left out; pods know their peers from the environment")
     if pod.pop("hostNetwork", False):
         result["intranet"] = "Host"
-        notes.append("spec.template.spec.hostNetwork: is now spec.intranet: Host, with ports chosen by the operator")
+        notes.append("spec.template.spec.hostNetwork is now spec.intranet: Host, with ports chosen by the operator")
     metadata = template.get("metadata") or {}
     metadata.pop("name", None)
     for label in JOB_LABELS:
@@ -51,7 +51,7 @@ def drop_restart_policy(pod: Obj, notes: list[str]) -> None:
     policy = pod.pop("restartPolicy", None) or "Never"
     if policy != "Never":
         notes.append(
-            f"spec.template.spec.restartPolicy: was {policy}; it is now always Never, and the job restarts as a whole"
+            f"spec.template.spec.restartPolicy was {policy}; it is now always Never, and the job restarts as a whole"
         )
 
 

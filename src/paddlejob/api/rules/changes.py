@@ -77,7 +77,7 @@ _NOT_ELASTIC = (
 )
 
 CHANGE_RULES = (
-    *(_fixed(field) for field in ("intranet", "withGloo", "elastic", "schedulingPolicy", "managedBy")),
+    *(_fixed(field) for field in ("intranet", "withGloo", "device", "elastic", "schedulingPolicy", "managedBy")),
     *(_role_fixed(role) for role in ROLES),
     *(_template_fixed(role) for role in ROLES),
     ChangeRule(

@@ -23,7 +23,7 @@ def _name_fits(job: Obj) -> str | None:
     if len(longest) <= NAME_LIMIT:
         return None
     return (
-        f"metadata.name: is too long: names of pods and Services have at most {NAME_LIMIT} characters, and {longest} "
+        f"metadata.name: too long: names of pods and Services have at most {NAME_LIMIT} characters, and {longest} "
         f"has {len(longest)}; shorten it by {len(longest) - NAME_LIMIT}"
     )
 
@@ -65,7 +65,7 @@ RULES = (
     Rule(
         "root",
         f"{_CEL_LONGEST} <= {NAME_LIMIT}",
-        "metadata.name: is too long: it is part of the names of pods and Services (NAME-worker-0), which have at most "
+        "metadata.name: too long: it is part of the names of pods and Services (NAME-worker-0), which have at most "
         f"{NAME_LIMIT} characters; shorten it",
         _name_fits,
     ),

@@ -1,12 +1,22 @@
 """The PaddleJob resource. The description of each field becomes the reference and `kubectl explain`."""
 
-from paddlejob.api.types.enums import OLD_POLICY_NAMES, CleanPodPolicy, Intranet, Mode, Phase, Role, Slot, deletes_pods
+from paddlejob.api.types.enums import (
+    OLD_POLICY_NAMES,
+    CleanPodPolicy,
+    DeviceKind,
+    Intranet,
+    Mode,
+    Phase,
+    RestartStrategy,
+    Role,
+    Slot,
+    deletes_pods,
+)
 from paddlejob.api.types.failure_policy import (
     ExitCodeOperator,
     ExitCodes,
     FailureAction,
     FailurePolicy,
-    FailureReason,
     FailureRule,
 )
 from paddlejob.api.types.job import Metadata, PaddleJob
@@ -18,11 +28,11 @@ __all__ = [
     "OLD_POLICY_NAMES",
     "CleanPodPolicy",
     "Condition",
+    "DeviceKind",
     "ExitCodeOperator",
     "ExitCodes",
     "FailureAction",
     "FailurePolicy",
-    "FailureReason",
     "FailureRule",
     "Intranet",
     "Metadata",
@@ -34,6 +44,7 @@ __all__ = [
     "PolicyName",
     "Progress",
     "ProgressSpec",
+    "RestartStrategy",
     "Role",
     "RoleSpec",
     "RoleStatus",

@@ -1,4 +1,4 @@
-"""The words that a job and its status are made of: roles, modes, networks, policies and phases."""
+"""The words that a job and its status are made of: roles, modes, networks, devices, policies and phases."""
 
 from __future__ import annotations
 
@@ -28,6 +28,25 @@ class Intranet(StrEnum):
     POD_IP = "PodIP"
     SERVICE = "Service"
     HOST = "Host"
+
+
+class DeviceKind(StrEnum):
+    """What a job trains on. The plugins of Paddle give the names with an underscore."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    GPU = "gpu"
+    XPU = "xpu"
+    NPU = "npu"
+    MLU = "mlu"
+    DCU = "dcu"
+    ILUVATAR_GPU = "iluvatar_gpu"
+    METAX_GPU = "metax_gpu"
+
+
+class RestartStrategy(StrEnum):
+    RECREATE = "Recreate"
+    IN_PLACE = "InPlace"
 
 
 class CleanPodPolicy(StrEnum):

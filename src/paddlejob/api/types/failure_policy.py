@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
+from paddlejob.api.reasons import ENDS_AN_ATTEMPT, Reason
 from paddlejob.api.types.enums import Role
 from paddlejob.api.types.model import Model
 
@@ -17,22 +18,17 @@ class FailureAction(StrEnum):
     IGNORE = "Ignore"
 
 
-class FailureReason(StrEnum):
-    """What ends an attempt, as status.reason shows it: failures of the program first, then disruptions."""
-
-    PROGRAM_FAILED = "ProgramFailed"
-    OUT_OF_MEMORY = "OutOfMemory"
-    USAGE_EXCEEDED = "UsageExceeded"
-    START_ERROR = "StartError"
-    COMMAND_NOT_FOUND = "CommandNotFound"
-    POST_START_HOOK_ERROR = "PostStartHookError"
-    SERVER_EXITED = "ServerExited"
-    STALLED = "Stalled"
-    EVICTED = "Evicted"
-    PREEMPTED = "Preempted"
-    NODE_LOST = "NodeLost"
-    POD_DELETED = "PodDeleted"
-    POD_LOST = "PodLost"
+FailureReason = Annotated[
+    Reason,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "enum": [reason.value for reason in ENDS_AN_ATTEMPT],
+            "description": "What ends an attempt, as status.reason shows it: failures of the program first, then "
+            "disruptions.",
+        }
+    ),
+]
 
 
 class ExitCodeOperator(StrEnum):

@@ -8,7 +8,16 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from paddlejob import contract
-from paddlejob.api.types.enums import OLD_POLICY_NAMES, CleanPodPolicy, Intranet, Mode, Role, Slot
+from paddlejob.api.types.enums import (
+    OLD_POLICY_NAMES,
+    CleanPodPolicy,
+    DeviceKind,
+    Intranet,
+    Mode,
+    RestartStrategy,
+    Role,
+    Slot,
+)
 from paddlejob.api.types.failure_policy import FailurePolicy
 from paddlejob.api.types.model import Model
 
@@ -105,6 +114,13 @@ class Spec(Model):
         description="How pods reach each other. PodIP: by IP address. Service: by DNS name, through one Service of "
         "the job. Host: on the host network, with a block of ports per pod.",
     )
+    device: DeviceKind = Field(
+        DeviceKind.AUTO,
+        description="What workers train on. auto: the device that their container requests, else the CPU. Set it if "
+        "they get their devices in another way, for example by a resource claim: cpu; gpu (NVIDIA), xpu (Kunlunxin), "
+        "npu (Ascend), mlu (Cambricon), dcu (Hygon), iluvatar_gpu or metax_gpu. It selects the backend with which "
+        "workers of a collective job communicate.",
+    )
     elastic: int = Field(
         0,
         ge=0,
@@ -148,6 +164,12 @@ class Spec(Model):
         None,
         description="What happens after certain failures, for example that exit status 42 fails the job at once.",
     )
+    restartStrategy: RestartStrategy | None = Field(
+        None,
+        description="How the job restarts after its program failed. Recreate, the default: by new pods. InPlace: an "
+        "agent in each pod starts the program again, which takes a second or two; if it cannot, or if pods or nodes "
+        "were lost, new pods are created. It applies to pods that are created from now on.",
+    )
     stallSeconds: int | None = Field(
         None,
         ge=10,
@@ -185,6 +207,10 @@ class Spec(Model):
     @property
     def backoff_limit(self) -> int:
         return 3 if self.backoffLimit is None else self.backoffLimit
+
+    @property
+    def wants_agents(self) -> bool:
+        return self.restartStrategy is RestartStrategy.IN_PLACE
 
     @property
     def schedule_timeout(self) -> int:

@@ -112,6 +112,11 @@ class Status(Model):
     pastAttempts: tuple[PastAttempt, ...] = Field(
         (), description="The last attempts before the current one, oldest first; at most ten."
     )
+    builtAttempt: int = Field(
+        0,
+        description="The attempt in which the pods of the current one were built, if it began in place; else 0. The "
+        "pods keep the label of that attempt.",
+    )
     publishedAttempt: int = Field(0, description="The last attempt whose environment was published to its pods.")
     restarts: int = Field(0, description="Restarts after the program failed, in all.")
     disruptions: int = Field(
@@ -124,6 +129,11 @@ class Status(Model):
         0,
         description="Restarts in a row after attempts without progress, or of less than 10 s; the delay before the "
         "next grows with them.",
+    )
+    earlyError: str = Field(
+        "",
+        description="The error with which the program ended the attempt before this one, if that made no progress. If "
+        "this one ends in the same way, the job fails.",
     )
     ignoredFailures: int = Field(0, description="Restarts after failures that failurePolicy ignores; not limited.")
     startupTimeouts: int = Field(
@@ -170,6 +180,11 @@ class Status(Model):
     def headline(self) -> str:
         """The first line of the message, without the output of a program that may follow."""
         return self.message.partition("\n")[0]
+
+    @property
+    def output(self) -> str:
+        """The lines below the headline: the last output of a program, if any."""
+        return self.message.partition("\n")[2]
 
     @property
     def finished(self) -> bool:

@@ -71,6 +71,8 @@ def storage(
     if nfs and csi:
         raise BadInput("--nfs and --csi exclude each other; omit --csi, which is the default")
     files, config = load(assets)
+    if nfs and not config.file_system_id:
+        raise BadInput("--nfs: the file system that `up` created accepts encrypted mounts only; omit --nfs")
     stacks = stacks_of(config, profile)
     write_volumes(files, stacks.data.aws, file_system(stacks.outputs(), config.cluster_name), nfs, output)
 
@@ -123,7 +125,7 @@ def policy(
         raise BadInput(f"--account-id: {account_id!r} is not an AWS account id; use its 12 digits")
     aws = aws_of(config.region, profile)
     if not (account_id or aws.has_credentials()):
-        raise BadInput("--account-id: is missing, and there are no credentials to ask AWS with; pass the 12 digits")
+        raise BadInput("--account-id is missing, and there are no credentials to ask AWS with; pass the 12 digits")
     account = account_id or aws.account()
     document = least_privilege(config, account, s3_uri)
     typer.echo(dump(document, form))

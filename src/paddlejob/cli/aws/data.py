@@ -81,7 +81,7 @@ def _stacks(cluster: str, region: str, profile: str | None, file_system: str = "
     from paddlejob.cloud.aws.stack.attach import attached_stacks
 
     if not region:
-        raise BadInput("--region: is missing; name the region of the cluster, or set AWS_REGION")
+        raise BadInput("--region is missing; name the region of the cluster, or set AWS_REGION")
     named = {"clusterName": cluster, "region": region, "availabilityZones": [f"{region}a"], "fileSystemId": file_system}
     config, aws = parse_config(named, "data"), aws_of(region, profile)
     raise_if_any(unknown_region(aws, config) or missing_file_system(aws, config))

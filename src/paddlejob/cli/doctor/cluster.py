@@ -8,14 +8,14 @@ from paddlejob import contract
 from paddlejob.api.crd import crd
 from paddlejob.cli.doctor.check import Check, change, good, note
 from paddlejob.cli.doctor.webhooks import delete_commands, find_leftovers
-from paddlejob.client.targets.operators import Operator, find_operators
 from paddlejob.errors import Forbidden, KubeError, NotFound
 from paddlejob.kube.client import Client
 from paddlejob.kube.discovery import Discovery
 from paddlejob.kube.resource import CRDS, Resource
+from paddlejob.targets.cluster.operators import Operator, find_operators
 
 if TYPE_CHECKING:
-    from paddlejob.client.targets.cluster import ClusterTarget
+    from paddlejob.targets.cluster.cluster_target import ClusterTarget
 
 OLDEST_VERSION = (1, 29)
 REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", False, "SelfSubjectAccessReview")

@@ -9,12 +9,17 @@ import shutil
 import socket
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paddlejob import contract
+from paddlejob.api.devices import BY_KIND
+from paddlejob.api.types import DeviceKind
 from paddlejob.cli.doctor.check import Check, change, good, note
 from paddlejob.client.interpreters import find_interpreter
 from paddlejob.errors import PaddleJobError
+
+if TYPE_CHECKING:
+    from paddlejob.local.machine.resources import Machine
 
 GIB = 1024**3
 MIN_MEMORY = 2 * GIB
@@ -30,6 +35,7 @@ try:
     found["ps"] = hasattr(core, "DistFleetWrapper")
     found["cuda"] = paddle.is_compiled_with_cuda()
     found["gpus"] = paddle.device.cuda.device_count() if found["cuda"] else 0
+    found["kinds"] = ["xpu"] * paddle.is_compiled_with_xpu() + paddle.device.get_all_custom_device_type()
 except Exception as error:
     found["error"] = f"{type(error).__name__}: {error}"
 print("\\n" + json.dumps(found))
@@ -48,7 +54,7 @@ def check_machine(python: str = "") -> list[Check]:
         check_python(interpreter, facts),
         check_paddle(facts),
         check_parameter_server(facts),
-        check_gpus(facts),
+        *check_gpus(facts),
         check_memory(),
         check_shared_memory(),
         check_disk(),
@@ -117,11 +123,25 @@ def check_parameter_server(facts: dict[str, Any]) -> Check:
     )
 
 
-def check_gpus(facts: dict[str, Any]) -> Check:
+def check_gpus(facts: dict[str, Any]) -> list[Check]:
+    """NVIDIA's, then devices of other vendors."""
     from paddlejob.local.machine.resources import this_machine
 
     machine = this_machine()
-    count = len(machine.gpus)
+    kinds = dict.fromkeys(gpu.kind for gpu in machine.gpus if gpu.kind != DeviceKind.GPU)
+    return [_nvidia(machine, facts), *(_others(kind, len(machine.of_kind(kind)), facts) for kind in kinds)]
+
+
+def _others(kind: str, count: int, facts: dict[str, Any]) -> Check:
+    name = f"{BY_KIND[DeviceKind(kind)].vendor} devices"
+    is_usable = facts.get("cuda") if kind == DeviceKind.DCU else kind in facts.get("kinds", ())
+    if facts.get("paddle") and not is_usable:
+        return change(name, f"{count}, which paddle is not built for", f"install PaddlePaddle for {kind}")
+    return good(name, str(count))
+
+
+def _nvidia(machine: Machine, facts: dict[str, Any]) -> Check:
+    count = len(machine.of_kind(DeviceKind.GPU))
     fact, _, remedy = machine.gpu_note.partition("; ")
     if not count and fact:
         return change("GPUs", f"none: {fact}", remedy)
@@ -135,7 +155,7 @@ def check_gpus(facts: dict[str, Any]) -> Check:
 
 
 def check_memory() -> Check:
-    free = _available_memory()
+    free = available_memory()
     found = f"{free / GIB:.1f} GiB of {_total_memory() / GIB:.1f} GiB free, {len(os.sched_getaffinity(0))} CPUs"
     if free < MIN_MEMORY:
         return change("memory", found, "close other programs; four small training processes need about 2 GiB")
@@ -206,7 +226,7 @@ def _total_memory() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _available_memory() -> int:
+def available_memory() -> int:
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, amount = line.partition(":")
         if name == "MemAvailable":

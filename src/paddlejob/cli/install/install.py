@@ -8,11 +8,11 @@ from typing import Any
 
 from paddlejob.api.crd import crd
 from paddlejob.cli.install.rollout import wait_until_established
-from paddlejob.client.targets.operators import Operator, find_operators
 from paddlejob.errors import BadInput, NotFound, NotPossible
 from paddlejob.kube.client import Client
-from paddlejob.kube.resource import CRDS, DEPLOYMENTS, NAMESPACES, Resource
+from paddlejob.kube.resource import CRDS, DEPLOYMENTS, NAMESPACES, SERVICES, Resource
 from paddlejob.operator.manifests import IMAGE, manifests
+from paddlejob.targets.cluster.operators import Operator, find_operators
 
 Object = dict[str, Any]
 FIELD_MANAGER = "pdj-install"
@@ -25,6 +25,8 @@ RESOURCES = {
         CRDS,
         DEPLOYMENTS,
         Resource("", "v1", "serviceaccounts", kind="ServiceAccount"),
+        Resource("", "v1", "secrets", kind="Secret"),
+        SERVICES,
         Resource(RBAC, "v1", "roles", kind="Role"),
         Resource(RBAC, "v1", "rolebindings", kind="RoleBinding"),
         Resource(RBAC, "v1", "clusterroles", False, "ClusterRole"),

@@ -52,7 +52,7 @@ async def wait_until_available(client: Client, deployment: Object, seconds: floa
     last = Progress("")
     while True:
         current = await client.get(DEPLOYMENTS, name, namespace)
-        if _is_rolled_out(current):
+        if is_rolled_out(current):
             return
         progress = await _progress(client, current)
         now = time.monotonic()
@@ -71,12 +71,12 @@ async def _progress(client: Client, deployment: Object) -> Progress:
         return Progress(f"the API server rejects its pods: {rejected.get('message', '')}", permanent=True)
     labels = ",".join(f"{key}={value}" for key, value in spec["selector"]["matchLabels"].items())
     for pod in await client.list(PODS, deployment["metadata"]["namespace"], label_selector=labels):
-        if progress := _pod_progress(pod, deployment):
+        if progress := pod_progress(pod, deployment):
             return progress
     return Progress(f"{status.get('availableReplicas', 0)} of {spec.get('replicas', 1)} replicas ready")
 
 
-def _pod_progress(pod: Object, deployment: Object) -> Progress | None:
+def pod_progress(pod: Object, deployment: Object) -> Progress | None:
     """What keeps the pod from running; None if nothing is known."""
     status, name = pod.get("status") or {}, pod["metadata"]["name"]
     for container in status.get("containerStatuses") or []:
@@ -93,7 +93,7 @@ def _pod_progress(pod: Object, deployment: Object) -> Progress | None:
     return None
 
 
-def _is_rolled_out(deployment: Object) -> bool:
+def is_rolled_out(deployment: Object) -> bool:
     """Whether all replicas are available and none of an older version remains."""
     status, replicas = deployment.get("status") or {}, deployment["spec"].get("replicas", 1)
     observed = int(status.get("observedGeneration", 0)) >= deployment["metadata"]["generation"]

@@ -12,12 +12,12 @@ from typing import Any
 from paddlejob.api.crd import crd
 from paddlejob.cli.install.install import RESOURCES, is_own_namespace, remove, title
 from paddlejob.client.describe.humanize import plural
-from paddlejob.client.targets.operators import find_operators
 from paddlejob.errors import BadInput, NotFound, NotPossible
 from paddlejob.kube.client import Client
 from paddlejob.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
 from paddlejob.objects.resources import PADDLEJOBS
 from paddlejob.operator.manifests import NAME, manifests
+from paddlejob.targets.cluster.operators import find_operators
 
 Object = dict[str, Any]
 TIMEOUT = 180.0
@@ -56,7 +56,7 @@ async def perform_removal(client: Client, removal: Removal, say: Callable[[str],
     removed = 0
     for obj in removal.objects:
         if await remove(client, obj):
-            await _wait_until_removed(client, obj)
+            await wait_until_removed(client, obj)
             removed += 1
             say(f"{title(obj)}: removed")
     if not removed:
@@ -93,7 +93,7 @@ def _shortened(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-async def _wait_until_removed(client: Client, obj: Object) -> None:
+async def wait_until_removed(client: Client, obj: Object) -> None:
     metadata = obj["metadata"]
     deadline = time.monotonic() + TIMEOUT
     while True:

@@ -8,10 +8,10 @@ import json
 from typing import Any
 
 from paddlejob.cli.output.tables import columns
-from paddlejob.client.series import Row
+from paddlejob.logs.series import LoggedSample
 
 
-def as_table(rows: list[Row], names: list[str]) -> str:
+def as_table(rows: list[LoggedSample], names: list[str]) -> str:
     """Without columns that are empty; a total is shown behind its position."""
     shown = [name for name in names if not name.startswith("total_") and any(_shown(row, name) for row in rows)]
     return columns([name.upper() for name in shown], [[_shown(row, name) for name in shown] for row in rows])
@@ -23,16 +23,16 @@ def csv_line(values: list[Any]) -> str:
     return text.getvalue()
 
 
-def json_object(row: Row, names: list[str]) -> dict[str, Any]:
+def json_object(row: LoggedSample, names: list[str]) -> dict[str, Any]:
     """Only what the line tells. nan and inf are text, because JSON has no such numbers."""
     return {name: value for name in names if (value := row.cell(name)) is not None}
 
 
-def json_line(row: Row, names: list[str]) -> str:
+def json_line(row: LoggedSample, names: list[str]) -> str:
     return json.dumps(json_object(row, names), ensure_ascii=False) + "\n"
 
 
-def _shown(row: Row, name: str) -> str:
+def _shown(row: LoggedSample, name: str) -> str:
     value = row.cell(name)
     total = row.cell(f"total_{name}s") if name in ("step", "epoch") else None
     if isinstance(value, float):

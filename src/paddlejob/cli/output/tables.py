@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase, Role
-from paddlejob.client.describe.humanize import age, run_time, size
+from paddlejob.client.describe.humanize import age, restart_note, run_time, size
 from paddlejob.client.describe.progress import progress_page, summary
-from paddlejob.client.targets.target import JobView, LastOutput, PodView
-from paddlejob.plan import names
-from paddlejob.plan.restarts import replacements
+from paddlejob.plan.restarts import replacement_counts
 from paddlejob.plan.size import is_resizable
+from paddlejob.targets.log_views import LastOutput
+from paddlejob.targets.views import JobView, PodView
 
 if TYPE_CHECKING:
     from paddlejob.client.runs import Run
@@ -39,7 +40,8 @@ def job_table(views: list[JobView], wide: bool = False, expected: str = "") -> s
 def _job_row(view: JobView, wide: bool) -> list[str]:
     job = view.job
     ready = [job.status.role(role).ready if role in job.spec.roles else "" for role in (Role.PS, Role.WORKER)]
-    row = [job.name, view.phase, str(job.mode), *ready, summary(job), age(job)]
+    state = f"{view.phase} on {view.host}" if view.host else view.phase
+    row = [job.name, state, str(job.mode), *ready, summary(job), age(job)]
     return [*row, view.headline] if wide else row
 
 
@@ -58,7 +60,7 @@ def run_table(runs: list[Run]) -> str:
         ]
         for run in runs
     ]
-    if {run.key[0] for run in runs} != {names.DEFAULT_NAMESPACE}:
+    if {run.key[0] for run in runs} != {contract.DEFAULT_NAMESPACE}:
         header.insert(0, "NAMESPACE")
         rows = [[run.key[0], *row] for run, row in zip(runs, rows, strict=True)]
     return columns(header, rows)
@@ -106,7 +108,7 @@ def job_page(view: JobView, output: LastOutput | None = None) -> str:
     job = view.job
     status = job.status
     lines = [
-        f"{job.name}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
+        f"{view.title}: {view.phase} ({job.mode}), {run_time(job)}, attempt {status.attempt}, "
         f"{_restarts(job)}, disruptions {status.disruptions}"
         + (f", ignored failures {status.ignoredFailures}" if status.ignoredFailures else "")
     ]
@@ -115,6 +117,8 @@ def job_page(view: JobView, output: LastOutput | None = None) -> str:
     if view.note or status.message:
         lines.append(view.note or f"{status.reason}: {status.message}")
     lines += progress_page(job, output)
+    if note := restart_note(job):
+        lines.append(note)
     if status.avoidedNodes:
         lines.append(f"Avoids {', '.join(status.avoidedNodes)}, where this job failed repeatedly.")
     if status.avoidedDomains:
@@ -129,7 +133,7 @@ def job_page(view: JobView, output: LastOutput | None = None) -> str:
 
 def _replaced(job: PaddleJob) -> str:
     """The replicas of this attempt whose pods were replaced alone, or an empty string."""
-    counts = replacements.parse(job.status.replacements)
+    counts = replacement_counts.parse(job.status.replacements)
     found = [f"{role}-{index} ({counts[role, index]})" for role, index in job.spec.slots if counts.get((role, index))]
     more = f" and {len(found) - MOST_REPLACED} more" if len(found) > MOST_REPLACED else ""
     return f"Replaced alone in this attempt: {', '.join(found[:MOST_REPLACED])}{more}" if found else ""

@@ -6,30 +6,28 @@ import sys
 from dataclasses import replace
 
 from paddlejob.cli.run.keyboard import Keyboard
+from paddlejob.cli.run.observation import observer
+from paddlejob.cli.run.screen import LastingScreen, Screen
 from paddlejob.cli.run.summary import summarize
-from paddlejob.cli.run.watch import Screen, is_shared, open_screen
-from paddlejob.client.targets.cluster import ClusterTarget
-from paddlejob.client.targets.local import LocalTarget
-from paddlejob.client.targets.target import JobView, Target, has_ended
-from paddlejob.client.watch.observation import Observer
+from paddlejob.cli.run.watch import is_shared, open_screen
 from paddlejob.engine.backend import Key
 from paddlejob.errors import BadInput, JobFailed, Overloaded, Unreachable
+from paddlejob.targets.sync import SyncTarget
+from paddlejob.targets.views import JobView, has_ended
 
-PAUSE, CLUSTER_PAUSE = 0.2, 1.0
 INTERRUPTED = 130
 QUIT = ("q", "Q")
 
 
-def watch_jobs(target: Target, keys: list[Key]) -> int:
+def watch_jobs(target: SyncTarget, keys: list[Key]) -> int:
     """Show jobs until all of them have ended; raises JobFailed if one failed."""
     views = [replace(target.job(*key), qualified=is_shared(key, keys)) for key in keys]
-    pause = CLUSTER_PAUSE if isinstance(target, ClusterTarget) else PAUSE
-    screen = open_screen(observer(target), footer="Press q to stop watching; the training goes on.")
+    screen = LastingScreen(open_screen(observer(target.target), "Press q to stop watching; the training goes on."))
     try:
         with Keyboard() as keyboard:
             screen.show(views)
             while not all(map(has_ended, views)):
-                if keyboard.wait(pause) in QUIT:
+                if keyboard.wait(target.pause) in QUIT:
                     return detach(screen, views, 0)
                 views = look_again(target, views, screen)
                 screen.show(views)
@@ -43,18 +41,7 @@ def watch_jobs(target: Target, keys: list[Key]) -> int:
     return 0
 
 
-def observer(target: Target) -> Observer:
-    if isinstance(target, LocalTarget):
-        from paddlejob.client.watch.machine import MachineObserver
-
-        return MachineObserver(target.store)
-    assert isinstance(target, ClusterTarget)
-    from paddlejob.client.watch.cluster import ClusterObserver
-
-    return ClusterObserver(target)
-
-
-def look_again(target: Target, views: list[JobView], screen: Screen) -> list[JobView]:
+def look_again(target: SyncTarget, views: list[JobView], screen: Screen) -> list[JobView]:
     """The jobs as they are now. Training goes on while the cluster does not answer, so that is only noted."""
     found = []
     for view in views:

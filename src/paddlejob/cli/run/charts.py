@@ -20,12 +20,13 @@ def sparkline(values: Sequence[float], width: int) -> str:
     """The course of the values; each character is the mean of as many of them as needed."""
     means = _means(values, width)
     low, high = min(means, default=0.0), max(means, default=0.0)
-    scale = (len(LEVELS) - 1) / (high - low) if high > low else 0.0
-    return "".join(LEVELS[round((value - low) * scale)] for value in means)
+    # Halves: the difference of 1e308 and -1e308 is no number.
+    scale = high / 2 - low / 2 or 1.0
+    return "".join(LEVELS[round((value / 2 - low / 2) / scale * (len(LEVELS) - 1))] for value in means)
 
 
 def _means(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)
     cuts = [len(values) * index // width for index in range(width + 1)]
-    return [sum(values[start:end]) / (end - start) for start, end in pairwise(cuts)]
+    return [sum(value / (end - start) for value in values[start:end]) for start, end in pairwise(cuts)]

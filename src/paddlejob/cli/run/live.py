@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from paddlejob.cli.output.terminal import unfiltered
 from paddlejob.cli.run.charts import bar, sparkline
 from paddlejob.cli.run.news import News
+from paddlejob.cli.run.observation import Observation, Observe
 from paddlejob.client.describe.humanize import restarts, run_time, size
 from paddlejob.client.describe.progress import fraction, progress_line
-from paddlejob.client.targets.target import JobView, PodView
-from paddlejob.client.watch.observation import Observation, Observer
-from paddlejob.client.watch.usage import Usage
+from paddlejob.targets.views import JobView, PodView, Usage
+from paddlejob.text import printable
 
 REFRESH_INTERVAL = 0.5
 TITLE_ROWS = 3
@@ -35,11 +38,21 @@ STYLES = {
 }
 
 
+class CleanConsole(Console):
+    """Draws the text of jobs without control sequences; those of the live view itself are no text to rich."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
 class LiveScreen:
-    def __init__(self, observer: Observer, footer: str = "", console: Console | None = None) -> None:
-        self._live = Live(console=console or Console(), auto_refresh=False, transient=True)
+    def __init__(self, observe: Observe, footer: str = "", console: Console | None = None) -> None:
+        self._live = Live(
+            console=console or CleanConsole(file=unfiltered(sys.stdout)), auto_refresh=False, transient=True
+        )
         self._live.start()
-        self._observer = observer
+        self._observe = observe
         self._footer = footer
         self._drawn = 0.0
         self._news = News()
@@ -52,7 +65,7 @@ class LiveScreen:
             return
         console = self._live.console
         height = (console.size.height - bool(self._footer)) // max(1, len(views))
-        drawn = [render(view, self._observer.observe(view, height), height, console.size.width) for view in views]
+        drawn = [render(view, self._observe(view, height), height, console.size.width) for view in views]
         self._live.update(Group(*drawn, *([Text(self._footer, "dim")] if self._footer else [])), refresh=True)
         self._drawn = time.monotonic()
 
@@ -71,10 +84,11 @@ def render(view: JobView, seen: Observation, height: int = 24, width: int = 80) 
     replicas = max(FEWEST_REPLICAS, min(len(view.pods), rows // 2))
     left = rows - replicas - 1 if len(view.pods) > replicas else rows - len(view.pods)
     parts: list[RenderableType] = [headline, *progress, _replicas(view.pods, seen.usage, replicas)]
-    if seen.lines:
-        parts.append(Text(f"log of {seen.replica}:", style="dim"))
+    if seen.log.lines:
+        parts.append(Text(f"log of {seen.log.replica}:", style="dim"))
         parts += [
-            Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in seen.lines[-max(FEWEST_LOG_LINES, left) :]
+            Text(f"  {line}", no_wrap=True, overflow="ellipsis")
+            for line in seen.log.lines[-max(FEWEST_LOG_LINES, left) :]
         ]
     return Group(*parts)
 

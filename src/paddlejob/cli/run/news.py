@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from paddlejob.client.targets.target import JobView
 from paddlejob.engine.backend import Key
+from paddlejob.targets.views import JobView
 
 LAST_EVENTS = 3
 """How many are shown of a job that has a history."""

@@ -7,6 +7,8 @@ import sys
 from contextlib import suppress
 from typing import Any, TextIO
 
+from paddlejob.cli.output.terminal import unfiltered
+
 STDOUT, STDERR = 1, 2
 
 
@@ -32,12 +34,16 @@ class LastingOutput:
         except OSError as error:
             self._continue_without(error)
 
+    @property
+    def unfiltered(self) -> LastingOutput:
+        return LastingOutput(unfiltered(self._stream))
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def _continue_without(self, error: OSError) -> None:
         """What is still buffered, and everything later, goes to /dev/null."""
-        _close(STDOUT)
+        discard(STDOUT)
         with suppress(OSError):
             self._stream.flush()
         try:
@@ -49,10 +55,10 @@ class LastingOutput:
                 flush=True,
             )
         except OSError:
-            _close(STDERR)
+            discard(STDERR)
 
 
-def _close(descriptor: int) -> None:
+def discard(descriptor: int) -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, descriptor)
     os.close(nothing)

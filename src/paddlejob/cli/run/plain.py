@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 from paddlejob.cli.run.news import News
-from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.describe.progress import progress_line
-from paddlejob.client.targets.target import JobView
+from paddlejob.logs.files import last_lines
+from paddlejob.targets.views import JobView
 
 LOG_INTERVAL = 2.0
 

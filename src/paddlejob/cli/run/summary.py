@@ -6,10 +6,10 @@ from pathlib import Path
 
 from paddlejob.api.types import PaddleJob, Phase
 from paddlejob.client.describe.humanize import restarts, run_time
-from paddlejob.client.describe.log_tail import last_lines
 from paddlejob.client.describe.progress import position, progress_line
-from paddlejob.client.targets.target import JobView
+from paddlejob.logs.files import last_lines
 from paddlejob.progress import Parser
+from paddlejob.targets.views import JobView
 
 LOG_LINES = 3
 

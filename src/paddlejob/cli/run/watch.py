@@ -6,34 +6,25 @@ import os
 import sys
 import time
 from dataclasses import replace
-from typing import Protocol
 
+from paddlejob.cli.run.observation import Observe, observer
+from paddlejob.cli.run.screen import LastingScreen, Screen
 from paddlejob.cli.run.signals import Signals
 from paddlejob.cli.run.summary import summarize
-from paddlejob.client.targets.local import LocalTarget
-from paddlejob.client.targets.target import JobView
-from paddlejob.client.watch.machine import MachineObserver
-from paddlejob.client.watch.observation import Observer
 from paddlejob.engine.backend import Key
 from paddlejob.errors import JobFailed
 from paddlejob.local.runner import AttachedRunner
-from paddlejob.local.state.store import Store
+from paddlejob.local.state.store import JobStore
+from paddlejob.targets.local.local_target import LocalTarget
+from paddlejob.targets.views import JobView
 
 PAUSE = 0.1
 
 
-class Screen(Protocol):
-    def show(self, views: list[JobView]) -> None: ...
-
-    def say(self, message: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def watch(store: Store, keys: list[Key], runner: AttachedRunner, signals: Signals) -> int:
+def watch(store: JobStore, keys: list[Key], runner: AttachedRunner, signals: Signals) -> int:
     """Show progress until the runner has ended; returns the exit status."""
-    screen = open_screen(MachineObserver(store))
     target = LocalTarget(store)
+    screen = LastingScreen(open_screen(observer(target)))
     handled = 0
     try:
         alive = True
@@ -68,12 +59,12 @@ def is_shared(key: Key, keys: list[Key]) -> bool:
     return any(other[1] == key[1] and other != key for other in keys)
 
 
-def open_screen(observer: Observer, footer: str = "") -> Screen:
+def open_screen(observe: Observe, footer: str = "") -> Screen:
     """The live view on a terminal, lines elsewhere."""
     if sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
         from paddlejob.cli.run.live import LiveScreen
 
-        return LiveScreen(observer, footer)
+        return LiveScreen(observe, footer)
     from paddlejob.cli.run.plain import PlainScreen
 
     return PlainScreen()

@@ -27,7 +27,9 @@ def command(
     ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="Output format, or a file to write.", metavar="yaml|json|FILE"),
+        typer.Option(
+            "--output", "-o", help="Output format, or a file to write; - prints YAML.", metavar="yaml|json|FILE"
+        ),
     ] = "yaml",
     force: Force = False,
 ) -> None:
@@ -42,14 +44,14 @@ def command(
     """
     from paddlejob.client.files import check_new_file, objects_in, write_file
 
-    path = None if output in FORMATS else check_new_file(output, force)
+    path = None if output in (*FORMATS, "-") else check_new_file(output, force)
     results = _convert(objects_in(file), file)
     text = _as_json(results) if output == "json" or output.endswith(".json") else _as_yaml(results)
     if path:
         write_file(path, text)
     else:
         typer.echo(text, nl=False)
-    if output != "yaml" or not sys.stdout.isatty():
+    if output not in ("yaml", "-") or not sys.stdout.isatty():
         for note in _notes(results):
             typer.echo(f"note: {note}", err=True)
 
@@ -57,7 +59,9 @@ def command(
 def _convert(objects: list[dict[str, Any]], source: str) -> list[Converted]:
     """Every object, converted where possible; raises BadInput if that is none."""
     from paddlejob.api.convert import convert, convertible
-    from paddlejob.errors import BadInput, InvalidJob
+    from paddlejob.client.start.check import check
+    from paddlejob.client.start.load import Loaded
+    from paddlejob.errors import BadInput
 
     try:
         if not any(convertible(obj) for obj in objects):
@@ -65,20 +69,11 @@ def _convert(objects: list[dict[str, Any]], source: str) -> list[Converted]:
         conversions = [convert(obj) if convertible(obj) else None for obj in objects]
     except BadInput as error:
         raise BadInput(f"{source}: {error}") from None
-    errors = [fault for conversion in conversions if conversion for fault in _faults(conversion.job)]
-    if errors:
-        raise InvalidJob(errors, source)
+    check([Loaded(source, (conversion.job,)) for conversion in conversions if conversion], cluster=None)
     return [
         Converted(conversion.job, tuple(conversion.notes)) if conversion else Converted(obj, copied=True)
         for obj, conversion in zip(objects, conversions, strict=True)
     ]
-
-
-def _faults(job: dict[str, Any]) -> list[str]:
-    """The errors that `pdj validate` would report."""
-    from paddlejob.api.checks.pods import errors_of
-
-    return [str(fault) for fault in errors_of(job)]
 
 
 def _notes(results: list[Converted]) -> list[str]:

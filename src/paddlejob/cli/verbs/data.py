@@ -126,6 +126,8 @@ def _bar() -> Iterator[Progress]:
     from rich import progress
     from rich.console import Console
 
+    from paddlejob.cli.output.terminal import unfiltered
+
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
@@ -133,7 +135,7 @@ def _bar() -> Iterator[Progress]:
         progress.TransferSpeedColumn(),
         progress.TimeRemainingColumn(),
     )
-    with progress.Progress(*columns, console=Console(stderr=True)) as bar:
+    with progress.Progress(*columns, console=Console(file=unfiltered(sys.stderr))) as bar:
         tasks: dict[str, progress.TaskID] = {}
 
         def report(step: Step, done: int, total: int | None) -> None:

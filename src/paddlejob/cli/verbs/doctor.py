@@ -40,7 +40,7 @@ def command(
 
     from paddlejob.cli.doctor.check import Verdict
     from paddlejob.cli.doctor.machine import check_machine
-    from paddlejob.client.targets.selection import selects_cluster
+    from paddlejob.targets.choose import selects_cluster
 
     checks = _check_cluster(context, namespace) if selects_cluster(cluster, context) else check_machine(python)
     text = machine_readable([{**asdict(check), "verdict": str(check.verdict)} for check in checks], output)
@@ -52,8 +52,8 @@ def command(
 def _check_cluster(context: str, namespace: str) -> list[Check]:
     from paddlejob.cli.doctor.check import change
     from paddlejob.cli.doctor.cluster import check_cluster
-    from paddlejob.client.targets.cluster import ClusterTarget
     from paddlejob.errors import NoCredentials
+    from paddlejob.targets.cluster.cluster_target import ClusterTarget
 
     try:
         target = ClusterTarget(context)

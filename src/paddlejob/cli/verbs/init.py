@@ -11,6 +11,13 @@ import typer
 from paddlejob.cli.options import Force
 
 REGISTRY = "registry.baidubce.com/paddle-operator"
+GPU = "nvidia.com/gpu"
+NO_RESOURCES = """            # resources:
+            #   limits:
+            #     cpu: "2"
+            #     memory: 4Gi
+            #     nvidia.com/gpu: 1
+"""
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,9 @@ def command(
     program: Annotated[
         str, typer.Option(help="Train this program instead of the bundled example.", metavar="FILE")
     ] = "",
+    device: Annotated[
+        str, typer.Option(help="Request this device for each worker: gpu, xpu, npu and others.", metavar="KIND")
+    ] = "",
     force: Force = False,
 ) -> None:
     """Create a commented job file to start from.
@@ -152,7 +162,7 @@ def command(
         raise BadInput(
             "--program: llm is trained by paddleformers-cli or erniekit; use `pdj init collective --program`"
         )
-    text = starter_file(mode.value, name, _relative(program, output))
+    text = starter_file(mode.value, name, _relative(program, output), _resource(device))
     if output == "-":
         typer.echo(text, nl=False)
         return
@@ -179,16 +189,34 @@ def _relative(program: str, output: str) -> str:
     return os.path.relpath(program, folder)
 
 
-def starter_file(mode: str, name: str = "", program: str = "") -> str:
-    """The text of a job file for a bundled example, or for a program of the user."""
+def _resource(device: str) -> str:
+    from paddlejob.api.devices import parse_devices
+    from paddlejob.errors import BadArgument
+
+    if ":" in device:
+        raise BadArgument("device", f"{device!r} has a number; name the kind alone, and change the number in the file")
+    return parse_devices(device, "device").resource if device else ""
+
+
+def starter_file(mode: str, name: str = "", program: str = "", resource: str = "") -> str:
+    """The text of a job file for a bundled example, or for a program of the user; `resource` is a device."""
     if mode == Mode.llm:
-        text = LLM.format(name=name or "llm")
+        text = _llm(name, resource or GPU)
         _check(text)
         return text
     starter = _for_program(STARTERS[mode], program) if program else STARTERS[mode]
-    text = _head(starter, name or starter.name) + "".join(_role(starter, *role) for role in starter.roles)
+    text = _head(starter, name or starter.name) + "".join(_role(starter, *role, resource) for role in starter.roles)
     _check(text)
     return text
+
+
+def _llm(name: str, resource: str) -> str:
+    text = LLM.format(name=name or "llm")
+    if resource == GPU:
+        return text
+    before, _, rest = text.partition("            env:\n")  # of NCCL, NVIDIA's library
+    after = rest[rest.index("            resources:\n") :]
+    return (before.replace("1.2.0-gpu", "1.2.0") + after).replace(GPU, resource)
 
 
 def _for_program(starter: Starter, program: str) -> Starter:
@@ -224,7 +252,8 @@ spec:
 """
 
 
-def _role(starter: Starter, role: str, replicas: int, about: str) -> str:
+def _role(starter: Starter, role: str, replicas: int, about: str, resource: str) -> str:
+    limits = f"            resources:\n              limits:\n                {resource}: 1\n"
     return f"""  # {about}
   {role}:
     replicas: {replicas}
@@ -234,12 +263,7 @@ def _role(starter: Starter, role: str, replicas: int, about: str) -> str:
           - name: paddle
             # Your image. `pdj run` runs the code in a directory instead: --image NAME=DIR, or the one with this file.
             image: {starter.image}
-{_command(starter)}            # resources:
-            #   limits:
-            #     cpu: "2"
-            #     memory: 4Gi
-            #     nvidia.com/gpu: 1
-"""
+{_command(starter)}{limits if resource and role != "ps" else NO_RESOURCES}"""
 
 
 def _command(starter: Starter) -> str:

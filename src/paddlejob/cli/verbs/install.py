@@ -10,7 +10,7 @@ from paddlejob.cli.options import Context, DryRun, HiddenCluster, check_namespac
 
 if TYPE_CHECKING:
     from paddlejob.cli.install.install import Installation
-    from paddlejob.client.targets.cluster import ClusterTarget
+    from paddlejob.targets.cluster.cluster_target import ClusterTarget
 
 OperatorNamespace = Annotated[
     str,
@@ -62,8 +62,8 @@ def install(
     """
     from paddlejob.cli.install.install import Installation
     from paddlejob.client.describe.formats import to_yaml
-    from paddlejob.client.targets.cluster import ClusterTarget
     from paddlejob.errors import BadInput
+    from paddlejob.targets.cluster.cluster_target import ClusterTarget
 
     if watch and all_namespaces:
         raise BadInput("--watch and --all-namespaces exclude each other; give one of them")
@@ -116,8 +116,8 @@ def uninstall(
     import sys
 
     from paddlejob.cli.install.uninstall import perform_removal, plan_removal
-    from paddlejob.client.targets.cluster import ClusterTarget
     from paddlejob.errors import BadInput
+    from paddlejob.targets.cluster.cluster_target import ClusterTarget
 
     target = ClusterTarget(context)
     removal = target.with_client(lambda client: plan_removal(client, namespace, keep_jobs))

@@ -54,6 +54,17 @@ def command(
         bool,
         typer.Option("--job-metrics", help="Expose metrics of each active job: steps, goodput, restarts."),
     ] = False,
+    agent_url: Annotated[
+        str,
+        typer.Option(
+            help="HTTPS address under which agents in pods reach this operator, for jobs with restartStrategy InPlace. "
+            "Without it, jobs restart with new pods.",
+            metavar="URL",
+        ),
+    ] = "",
+    agent_bind_address: Annotated[
+        str, typer.Option(help="Address on which agents are served, if --agent-url is set.", metavar="ADDRESS")
+    ] = ":8443",
     log_format: Annotated[str, typer.Option(help="Log format: json or text.", metavar="FORMAT")] = "json",
 ) -> None:
     """Run the controller in the foreground.
@@ -66,7 +77,7 @@ def command(
 
     from paddlejob.errors import BadInput
     from paddlejob.kube.access import find_access
-    from paddlejob.operator.logs import set_up_logs
+    from paddlejob.operator.log_format import set_up_logs
     from paddlejob.operator.main import Options, run
 
     if lease_seconds < 1:
@@ -83,6 +94,8 @@ def command(
         job_metrics=job_metrics,
         metrics_auth=metrics_auth,
         metrics_certificate=metrics_certificate,
+        agent_url=agent_url,
+        agent_bind_address=agent_bind_address,
     )
     access = find_access(kubeconfig or None, context or None)
     asyncio.run(run(access, options))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,9 +11,9 @@ from paddlejob.cli import program as programs
 from paddlejob.cli.options import Output, PlainFormat, Python, check_namespace
 
 if TYPE_CHECKING:
-    from paddlejob.client.prepare import Prepared
+    from paddlejob.client.start.on_machine import Placed
     from paddlejob.local.runner import Held
-    from paddlejob.local.state.store import Store
+    from paddlejob.local.state.store import JobStore
 
 
 def command(
@@ -26,6 +24,7 @@ def command(
     workers: programs.Workers = None,
     servers: programs.Servers = None,
     gpus: programs.Gpus = None,
+    devices: programs.Devices = "",
     env: programs.Environment = None,
     save: programs.Save = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the jobs without running them.")] = False,
@@ -74,97 +73,65 @@ def command(
       pdj run train.py --workers 2 -- --epochs 3
       pdj run job.yaml
     """
+    from paddlejob.api.devices import request_devices
     from paddlejob.api.program import Overrides
     from paddlejob.client.interpreters import find_interpreter
-    from paddlejob.client.prepare import pairs, prepare
-    from paddlejob.client.targets.remembered import read_remembered
+    from paddlejob.client.start.check import check
+    from paddlejob.client.start.on_machine import place
     from paddlejob.local.machine.resources import this_machine
     from paddlejob.local.options import RunOptions
-    from paddlejob.local.state.store import Store
+    from paddlejob.local.state.store import JobStore
+    from paddlejob.targets.remembered import read_remembered
 
-    mapped = [one for one in image or [] if "=" in one]
-    directories = pairs("--volume", volume or [])
-    wanted = Overrides(
-        name=name,
-        workers=workers,
-        servers=servers,
-        gpus=gpus,
-        image=programs.image_name(image or []),
-        environment=programs.environment(env or []),
-    )
-    chosen = programs.given(files or [], module, programs.arguments(invocation), wanted, directories)
-    if save or dry_run:
-        programs.save_or_print(chosen, save, output if dry_run else None)
+    volumes = programs.directories("--volume", volume or [])
+    images = programs.directories("--image", [one for one in image or [] if "=" in one])
+    requested, variables = request_devices(gpus, devices), programs.environment(env or [])
+    wanted = Overrides(name, workers, servers, requested, programs.image_name(image or []), "", variables)
+    loaded = programs.load(files or [], module, programs.arguments(invocation), wanted, volumes, batch_jobs=True)
+    default = namespace or read_remembered().local_namespace
+    checked = check([one.in_namespace(default) for one in loaded], cluster=None, namespace=namespace)
+    programs.warn(checked)
+    programs.save_or_print(loaded, save, output if dry_run else None)
     if dry_run:
         return
     options = RunOptions(
-        folder=str(Path.cwd()) if chosen.program else "",
-        images={name: {"directory": directory} for name, directory in pairs("--image", mapped).items()},
-        volumes=directories,
+        images={name: {"directory": directory} for name, directory in images.items()},
+        volumes=volumes,
         python=find_interpreter(python) or RunOptions().interpreter,
         overcommit=overcommit,
-        environment=dict(os.environ),
     )
-    store = Store()
-    if not namespace:
-        chosen = chosen.in_namespace(read_remembered().local_namespace)
-    prepared = prepare(chosen, options, store, this_machine(), namespace, cpu, no_restart)
-    notes = [note for one in prepared for note in one.notes] + _restart_notes(store, prepared)
-    for note in dict.fromkeys(notes):
+    store = JobStore()
+    placed = place(checked, options, store, this_machine(), cpu, no_restart)
+    for note in dict.fromkeys(note for one in placed for note in one.notes):
         typer.echo(f"note: {note}", err=True)
-    for warning in dict.fromkeys(warning for one in prepared for warning in one.warnings):
-        typer.echo(f"warning: {warning}", err=True)
     if detach:
-        _run_detached(store, prepared)
+        _run_detached(store, placed)
     else:
-        raise typer.Exit(_run_attached(store, prepared))
+        raise typer.Exit(_run_attached(store, placed))
 
 
-def _restart_notes(store: Store, prepared: list[Prepared]) -> list[str]:
-    """One note for every job that starts over although it could have been resumed."""
-    from paddlejob.client.targets.local import LocalTarget
-    from paddlejob.local.state.files import DamagedFile
-    from paddlejob.local.state.store import is_inactive
+def _begin(store: JobStore, placed: list[Placed]) -> Held:
+    from paddlejob.client.start.begin import begin
 
-    notes = []
-    for one in prepared:
-        name, flags = one.job.name, LocalTarget(store).flags(one.job.namespace)
-        folder = store.folder((one.job.namespace, name))
-        try:
-            previous = folder.job()
-            if previous and not previous.status.finished:
-                folder.options()
-        except DamagedFile as error:
-            notes.append(f"{error}; {name} starts over")
-            continue
-        if previous and not previous.status.finished and (is_inactive(previous) or not folder.has_runner):
-            command = f"pdj resume {name}{flags}"
-            notes.append(f"{name} was interrupted and starts over; to continue it instead, use `{command}`")
-    return notes
-
-
-def _begin(store: Store, prepared: list[Prepared]) -> Held:
-    from paddlejob.client.begin import begin
-
-    held, notes = begin(store, [(one.document, one.options) for one in prepared])
+    held, notes = begin(store, [(one.document, one.options) for one in placed])
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     return held
 
 
-def _run_detached(store: Store, prepared: list[Prepared]) -> None:
-    from paddlejob.client.targets.local import LocalTarget
+def _run_detached(store: JobStore, placed: list[Placed]) -> None:
     from paddlejob.local.runner import start_detached
+    from paddlejob.targets.local.local_target import LocalTarget
 
     target = LocalTarget(store)
-    start_detached(store, _begin(store, prepared))
-    for one in prepared:
+    start_detached(store, _begin(store, placed))
+    for one in placed:
         job = f"{one.job.name}{target.flags(one.job.namespace)}"
         commands = f"`pdj get {job}`, `pdj logs -f {job}`, `pdj delete {job}`"
         typer.echo(f"{one.job.name} runs in the background; next: {commands}")
 
 
-def _run_attached(store: Store, prepared: list[Prepared]) -> int:
+def _run_attached(store: JobStore, placed: list[Placed]) -> int:
     from contextlib import redirect_stdout
     from typing import TextIO, cast
 
@@ -174,7 +141,7 @@ def _run_attached(store: Store, prepared: list[Prepared]) -> int:
     from paddlejob.local.runner import start_attached
 
     with Signals() as signals:
-        held = _begin(store, prepared)
+        held = _begin(store, placed)
         runner = start_attached(store, held)
         with redirect_stdout(cast(TextIO, LastingOutput(sys.stdout))):
             return watch(store, [folder.key for folder, _ in held], runner, signals)

@@ -11,9 +11,9 @@ from paddlejob.cli import program as programs
 from paddlejob.cli.options import Context, DryRun, Output, PlainFormat, check_namespace
 
 if TYPE_CHECKING:
-    from paddlejob.client.submit.code import Shipment
-    from paddlejob.client.submit.submission import Submission
-    from paddlejob.client.targets.cluster import ClusterTarget
+    from paddlejob.client.start.shipment import Shipment
+    from paddlejob.client.start.submission import Submission
+    from paddlejob.targets.cluster.cluster_target import ClusterTarget
 
 
 def command(
@@ -24,26 +24,14 @@ def command(
     workers: programs.Workers = None,
     servers: programs.Servers = None,
     gpus: programs.Gpus = None,
+    devices: programs.Devices = "",
     env: programs.Environment = None,
-    image: Annotated[
-        str,
-        typer.Option(help="Image of the job. Defaults to the setting `image`, or Paddle's own.", metavar="IMAGE"),
-    ] = "",
-    volume: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Mount the volume claim NAME at PATH, by default /mnt/NAME. Repeatable.", metavar="NAME=PATH"
-        ),
-    ] = None,
+    image: programs.Image = "",
+    volume: programs.Claims = None,
     code: Annotated[
         str, typer.Option(help="Ship the files of this directory with the job and train in it.", metavar="DIR")
     ] = "",
-    queue: Annotated[
-        str,
-        typer.Option(
-            help="Queue in which the job waits for quota: Kueue's, or Volcano's if it asks for that.", metavar="QUEUE"
-        ),
-    ] = "",
+    queue: programs.Queue = "",
     save: programs.Save = "",
     output: PlainFormat = Output.yaml,
     follow: Annotated[
@@ -81,41 +69,37 @@ def command(
       pdj submit train.py --workers 8 --gpus 1 --image IMAGE --code . --follow -- --epochs 3
       pdj submit job.yaml -n training --wait
     """
+    from paddlejob.api.devices import request_devices
+    from paddlejob.api.fault import Severity
     from paddlejob.api.program import Overrides
     from paddlejob.client.files import check_image
     from paddlejob.client.settings import default_image
-    from paddlejob.client.submit.code import ship
-    from paddlejob.client.submit.submission import read_submission
-    from paddlejob.client.targets.target import cluster_target
+    from paddlejob.client.start.check import check
+    from paddlejob.client.start.shipment import ship
+    from paddlejob.client.start.submission import submission_of
     from paddlejob.errors import BadInput
+    from paddlejob.targets.choose import cluster_target
 
-    wanted = Overrides(
-        name=name,
-        workers=workers,
-        servers=servers,
-        gpus=gpus,
-        image=check_image("--image", image),
-        queue=queue,
-        environment=programs.environment(env or []),
-        claims=programs.claims(volume or []),
+    requested, variables = request_devices(gpus, devices), programs.environment(env or [])
+    claims = programs.claims(volume or [])
+    wanted = Overrides(name, workers, servers, requested, check_image(image), queue, variables, claims)
+    loaded = programs.load(
+        files or [], module, programs.arguments(invocation), wanted, image=lambda: default_image(wanted.devices)
     )
-    chosen = programs.given(
-        files or [], module, programs.arguments(invocation), wanted, image=lambda: default_image(gpus or 0)
-    )
-    submission, shipment = read_submission(chosen, namespace), None
+    default = namespace or _default_namespace(context)
+    checked = check([one.in_namespace(default) for one in loaded], cluster=Severity.ERROR, namespace=namespace)
+    submission, shipment = submission_of(checked), None
     if save_logs and (not follow or len(submission.jobs) > 1):
-        raise BadInput("--save-logs: works with --follow and a single job; use `pdj logs -f JOB --save DIR` for others")
-    for warning in submission.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        raise BadInput("--save-logs works with --follow and a single job; use `pdj logs -f JOB --save DIR` for others")
+    programs.warn(checked)
     if code:
-        submission, shipment = ship(submission, code, chosen.program.file if chosen.program else "")
-    if save:
-        programs.save_or_print(chosen, save, None)
+        program = loaded[0].program
+        submission, shipment = ship(submission, code, program.file if program else "")
+    programs.save_or_print(loaded, save, None)
     if dry_run:
-        _print(submission.in_namespace(namespace or _default_namespace(context)), output)
+        programs.print_objects(list(submission.documents), output)
         return
     target = cluster_target(context)
-    submission = submission.in_namespace(namespace or target.default_namespace)
     _submit(target, submission, shipment)
     if follow:
         _follow(target, submission, save_logs)
@@ -124,29 +108,21 @@ def command(
 
 
 def _default_namespace(context: str) -> str:
-    """That of the cluster; a dry run needs none."""
-    from paddlejob.client.targets.target import cluster_target
+    """That of the cluster, if one is known; the check of the jobs needs none."""
+    from paddlejob import contract
     from paddlejob.errors import NoCredentials
-    from paddlejob.plan import names
+    from paddlejob.targets.choose import cluster_target
 
     try:
         return cluster_target(context).default_namespace
     except NoCredentials:
         if context:
             raise
-        return names.DEFAULT_NAMESPACE
-
-
-def _print(submission: Submission, output: Output) -> None:
-    from paddlejob.client.describe.formats import as_list, to_json, to_yaml
-
-    documents = list(submission.documents)
-    json = to_json(documents[0] if len(documents) == 1 else as_list(documents))
-    typer.echo(json if output is Output.json else to_yaml(*documents), nl=False)
+        return contract.DEFAULT_NAMESPACE
 
 
 def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | None) -> None:
-    from paddlejob.client.submit.send import operator_warnings, send
+    from paddlejob.client.start.send import operator_warnings, send
 
     for line in send(target, submission, shipment):
         typer.echo(line)
@@ -159,36 +135,39 @@ def _submit(target: ClusterTarget, submission: Submission, shipment: Shipment | 
 
 def _follow(target: ClusterTarget, submission: Submission, save_logs: str) -> None:
     """Watch the jobs on a terminal; elsewhere print the logs of a single job, and of several only their phases."""
-    from paddlejob.cli.output.pieces import copied, print_pieces
+    from paddlejob.cli.output.logs import copied, print_logs, say_retry
     from paddlejob.cli.run.attach import watch_jobs
-    from paddlejob.client.targets.target import LogChoice
+    from paddlejob.logs.selection import LogSelection
+    from paddlejob.targets.sync import SyncTarget
 
     if sys.stdout.isatty() and not save_logs:
-        raise typer.Exit(watch_jobs(target, submission.jobs))
+        raise typer.Exit(watch_jobs(SyncTarget(target), submission.jobs))
     if len(submission.jobs) > 1:
         return
     namespace, name = submission.jobs[0]
-    pieces = target.logs(namespace, name, LogChoice(follow=True))
+    several, batches = SyncTarget(target).logs(namespace, name, LogSelection(), True, say_retry)
     try:
-        print_pieces(copied(pieces, save_logs, name) if save_logs else pieces)
+        print_logs(several, copied(several, batches, save_logs, name) if save_logs else batches)
     except KeyboardInterrupt:
         typer.echo(f"{name} keeps training; follow it with `pdj logs -f {name}{target.flags(namespace)}`", err=True)
         raise typer.Exit(130) from None
 
 
-def _wait(target: ClusterTarget, submission: Submission) -> None:
+def _wait(cluster: ClusterTarget, submission: Submission) -> None:
     import time
 
     from paddlejob.api.types import Phase
-    from paddlejob.cli.run.attach import CLUSTER_PAUSE, INTERRUPTED, detach, look_again
+    from paddlejob.cli.run.attach import INTERRUPTED, detach, look_again
     from paddlejob.cli.run.plain import PlainScreen
     from paddlejob.errors import JobFailed
+    from paddlejob.targets.sync import SyncTarget
 
+    target = SyncTarget(cluster)
     screen, views = PlainScreen(), [target.job(*key) for key in submission.jobs]
     try:
         screen.show(views)
         while not all(view.job.status.finished for view in views):
-            time.sleep(CLUSTER_PAUSE)
+            time.sleep(target.pause)
             views = look_again(target, views, screen)
             screen.show(views)
     except KeyboardInterrupt:

@@ -30,9 +30,9 @@ def command(
     Example:
       pdj target cluster --context staging -n team
     """
-    from paddlejob.client.targets.cluster import ClusterTarget
-    from paddlejob.client.targets.remembered import Remembered, read_remembered, remember
     from paddlejob.errors import BadInput
+    from paddlejob.targets.cluster.cluster_target import ClusterTarget
+    from paddlejob.targets.remembered import Remembered, read_remembered, remember
 
     if target is None:
         if namespace or context:

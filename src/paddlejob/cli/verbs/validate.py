@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paddlejob.api.fault import Severity
 from paddlejob.cli.options import JobFiles, Output
 
 if TYPE_CHECKING:
-    from paddlejob.client.file_check import Report
+    from paddlejob.client.start.check import Finding
+    from paddlejob.client.start.load import Loaded
 
 
 def command(
@@ -29,34 +30,37 @@ def command(
       pdj validate job.yaml
     """
     from paddlejob.cli.options import machine_readable
+    from paddlejob.client.start.check import findings
+    from paddlejob.client.start.load import load_file
     from paddlejob.errors import InvalidJob
 
-    reports = [_check(name) for name in files]
-    text = machine_readable([asdict(report) for report in reports], output)
+    found = [(loaded, findings([loaded])) for loaded in map(load_file, files)]
+    errors = [str(one) for _, about in found for one in about if one.severity is Severity.ERROR]
+    text = machine_readable([_report(*one) for one in found], output)
     if text is not None:
         typer.echo(text, nl=False)
-        raise typer.Exit(0 if all(report.valid for report in reports) else InvalidJob.exit_code)
-    for report in reports:
-        for line in report.lines(report.warnings):
-            typer.echo(f"warning: {line}", err=True)
-        if report.valid:
-            typer.echo(f"{report.file}: valid ({', '.join(report.jobs)})")
-    if errors := [line for report in reports for line in report.lines(report.errors)]:
+        raise typer.Exit(InvalidJob.exit_code if errors else 0)
+    for loaded, about in found:
+        for warning in (one for one in about if one.severity is not Severity.ERROR):
+            typer.echo(f"warning: {warning}", err=True)
+        report = _report(loaded, about)
+        if report["valid"]:
+            typer.echo(f"{loaded.source}: valid ({', '.join(report['jobs'])})")
+    if errors:
         raise InvalidJob(errors)
 
 
-def _check(name: str) -> Report:
-    from paddlejob.api.documents import STDIN
-    from paddlejob.client.file_check import Finding, Report, check_objects
-    from paddlejob.client.files import jobs_in, objects_in
-    from paddlejob.errors import BadFile, PaddleJobError
+def _report(loaded: Loaded, found: list[Finding]) -> dict[str, Any]:
+    """As `-o json` and `-o yaml` print it."""
+    errors = [one for one in found if one.severity is Severity.ERROR]
+    return {
+        "file": loaded.source,
+        "valid": not errors,
+        "jobs": [str((job.get("metadata") or {}).get("name")) for job in loaded.jobs],
+        "errors": [_described(one) for one in errors],
+        "warnings": [_described(one) for one in found if one not in errors],
+    }
 
-    source = STDIN if name == "-" else name
-    try:
-        objects = objects_in(name)
-        jobs_in(name, objects)
-    except BadFile as error:
-        return Report(source, valid=False, errors=[Finding(error.problem, line=error.line or None)])
-    except PaddleJobError as error:
-        return Report(source, valid=False, errors=[Finding(str(error))])
-    return check_objects(source, objects)
+
+def _described(finding: Finding) -> dict[str, Any]:
+    return {"message": finding.message, "path": finding.path, "line": finding.line}

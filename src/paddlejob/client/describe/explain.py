@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from paddlejob.api.types import Phase
-from paddlejob.client.describe.humanize import age, restarts, run_time
-from paddlejob.client.describe.log_tail import last_lines
+from paddlejob.client.describe.humanize import age, restart_note, restarts, run_time
 from paddlejob.client.describe.next_step import next_step
 from paddlejob.client.describe.progress import ago, progress_line, reported_output
-from paddlejob.client.targets.target import EventView, JobView, LastOutput, PodView
+from paddlejob.logs.files import last_lines
+from paddlejob.targets.log_views import LastOutput
+from paddlejob.targets.views import EventView, JobView, PodView
 
 MAX_EVENTS = 8
 LOG_LINES = 12
@@ -57,6 +58,16 @@ HINTS = (
         "Use a smaller batch or fewer replicas.",
     ),
     (
+        r"exit status 247\b",
+        "Exit status 247 is -9: Paddle's launcher reports that one of its processes was killed, usually because memory "
+        "ran out. Use a smaller batch or fewer replicas.",
+    ),
+    (
+        r"exit status 241\b",
+        "Exit status 241 is -15: Paddle's launcher reports that one of its processes was terminated (SIGTERM). "
+        "Look for the first error in the logs of all replicas.",
+    ),
+    (
         r"exit status 139\b",
         "Exit status 139 means a crash in native code. With gloo, check that this machine resolves its own name: "
         "getent hosts $(hostname)",
@@ -85,11 +96,13 @@ class Explanation:
     log_title: str
     hint: str
     next: str
+    note: str = ""
 
     def __str__(self) -> str:
         parts = [
             self.state,
             self.progress,
+            self.note,
             _paragraph("Events:", [_event(event) for event in self.events]),
             self.last_output,
         ]
@@ -111,6 +124,7 @@ def explain(view: JobView, output: LastOutput | None = None) -> Explanation:
         log_title=f"Last lines of {pod.replica} ({pod.log}):" if pod else "",
         hint=(_hint("\n".join([view.job.status.message, *lines])) if failed else "") or _loss_hint(view),
         next=next_step(view, pod),
+        note=restart_note(view.job),
     )
 
 
@@ -145,11 +159,10 @@ def _state(view: JobView, with_details: bool) -> str:
         return f"{name}: Managed by {view.job.spec.managedBy}, which has not reported a status yet."
     if not status.phase:
         return f"{name}: Not picked up by an operator yet ({age(view.job)} old)."
-    headline, _, details = status.message.partition("\n")
-    shown = f"\n{details}" if details and with_details else ""
+    shown = f"\n{status.output}" if status.output and with_details else ""
     if status.phase is Phase.RUNNING:
-        return f"{state}: {headline}, for {run_time(view.job)}{restarts(view.job)}.{shown}"
-    return f"{state}: {status.reason}: {headline}{restarts(view.job)}{shown}"
+        return f"{state}: {status.headline}, for {run_time(view.job)}{restarts(view.job)}.{shown}"
+    return f"{state}: {status.reason}: {status.headline}{restarts(view.job)}{shown}"
 
 
 def _failed_pod(view: JobView) -> PodView | None:

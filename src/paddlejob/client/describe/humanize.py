@@ -6,6 +6,7 @@ import time
 
 from paddlejob.api.types import PaddleJob
 from paddlejob.plan import times
+from paddlejob.plan.conditions import RESTARTS_IN_PLACE
 
 
 def duration(seconds: float) -> str:
@@ -43,6 +44,12 @@ def restarts(job: PaddleJob) -> str:
         (job.status.ignoredFailures, "ignored failure"),
     )
     return "".join(f", {plural(count, noun)}" for count, noun in counts if count)
+
+
+def restart_note(job: PaddleJob) -> str:
+    """Why the job does not restart in place although it asks for that; empty if it does, or does not ask."""
+    found = job.status.condition(RESTARTS_IN_PLACE)
+    return f"Note: {found.message}." if found and found.status == "False" and not job.status.finished else ""
 
 
 def plural(count: int, noun: str) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Remedy, remedy_of
 from paddlejob.api.types import Phase, deletes_pods
-from paddlejob.client.targets.target import JobView, PodView
 from paddlejob.plan import names
 from paddlejob.plan.workload import QUOTA_RESERVED
-
-CHANGE_THE_JOB = ("DeadlineExceeded", "StartError", "InvalidTemplate", "EnvironmentTooLarge", "InvalidSpec")
-"""Reasons that the logs say nothing about."""
-CHANGE_THE_QUEUE = ("KueueMissing", "Inadmissible", "Deactivated", "PriorityClassUnreadable", "FlavorUnreadable")
-"""Reasons for which a job in a queue waits without end."""
+from paddlejob.targets.views import JobView, PodView
 
 
 def next_step(view: JobView, pod: PodView | None) -> str:
@@ -20,14 +16,15 @@ def next_step(view: JobView, pod: PodView | None) -> str:
         return f"wait until it is deleted; `pdj get {job}` shows what is left."
     if view.note:
         return f"{view.note.rpartition('; ')[2]}."
-    if view.job.status.reason in CHANGE_THE_JOB:
+    remedy = remedy_of(view.job.status.reason)
+    if remedy is Remedy.JOB:
         return "change the job as described above, then run it again."
     if phase is Phase.FAILED:
         return _after_a_failure(view, pod)
     if phase is Phase.COMPLETED:
         read = f"read `pdj logs {job}`, or " if view.pods else ""
-        return f"{read}remove the job with `pdj delete {job}`."
-    if view.job.status.reason in CHANGE_THE_QUEUE:
+        return f"{read}remove the job and its logs with `pdj delete {job}`."
+    if remedy is Remedy.QUEUE:
         return f"do what is described above; `pdj get {job}` shows when the job starts."
     if _waits_for_quota(view):
         show = f"kubectl get localqueue {view.job.status.queue}{names.namespace_flag(view.job.namespace)}"

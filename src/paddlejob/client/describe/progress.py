@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from paddlejob.api.types import PaddleJob, Phase, Progress
 from paddlejob.client.describe.humanize import duration
-from paddlejob.client.targets.target import LastOutput
 from paddlejob.plan import times
+from paddlejob.targets.log_views import LastOutput
 
 SHORT = {"learning_rate": "lr"}
 UNITS = {"samples_per_second": "samples/s"}

@@ -80,6 +80,6 @@ def _source(fs: Any, path: str, info: dict[str, Any], base: str) -> Source:
         name = unquote(name.partition("?")[0])
     name = name.strip("/")
     if not is_below(name):
-        raise BadInput(f"{redact(path)}: has no usable file name; specify a file or a directory with files")
+        raise BadInput(f"{redact(path)} has no usable file name; specify a file or a directory with files")
     size, mark = size_and_mark(info)
     return Source(name, path, fs, size, mark)

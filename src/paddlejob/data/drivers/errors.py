@@ -25,7 +25,7 @@ def translate_errors(url: str) -> Iterator[None]:
     except (PaddleJobError, FileNotFoundError, PermissionError):
         raise
     except NotImplementedError as error:
-        raise BadInput(f"{url}: is read-only; choose another destination") from error
+        raise BadInput(f"{url} is read-only; choose another destination") from error
     except Exception as error:
         raise NotPossible(f"{url}: {describe(error)}; run the same command again to resume") from error
 

@@ -65,7 +65,7 @@ class LocalFiles:
 def _walk(path: str, above: tuple[tuple[int, int], ...]) -> Iterator[dict[str, Any]]:
     current = Path(path).stat()
     if (current.st_dev, current.st_ino) in above:
-        raise BadInput(f"{path}: is a link to a directory above it, which makes an endless loop; remove the link")
+        raise BadInput(f"{path} is a link to a directory above it, which makes an endless loop; remove the link")
     with os.scandir(path) as entries:
         for entry in entries:
             found = _stat(entry)
@@ -79,12 +79,12 @@ def _stat(found: os.DirEntry[str] | Path) -> os.stat_result:
     try:
         return found.stat()
     except FileNotFoundError as error:
-        raise BadInput(f"{os.fspath(found)}: is a broken link; repair or remove it") from error
+        raise BadInput(f"{os.fspath(found)} is a broken link; repair or remove it") from error
 
 
 def _info(path: str, found: os.stat_result) -> dict[str, Any]:
     if stat.S_ISDIR(found.st_mode):
         return {"name": path, "type": "directory", "size": 0}
     if not stat.S_ISREG(found.st_mode):
-        raise BadInput(f"{path}: is neither a file nor a directory; copy its content to a regular file first")
+        raise BadInput(f"{path} is neither a file nor a directory; copy its content to a regular file first")
     return {"name": path, "type": "file", "size": found.st_size, "mtime": found.st_mtime_ns}

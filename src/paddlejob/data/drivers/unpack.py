@@ -73,7 +73,7 @@ def _unpacked_chunks(source: Source, kind: str | None, meter: Meter) -> Iterator
         raise
     except Exception as error:
         raise BadInput(
-            f"{source.shown}: is not valid {kind} data: {describe(error)}; repair or rename the file, or use --by files"
+            f"{source.shown} is not valid {kind} data: {describe(error)}; repair or rename the file, or use --by files"
         ) from error
 
 
@@ -98,7 +98,7 @@ class _SourceReader(io.RawIOBase):
 
 def _compression(name: str) -> str | None:
     if name.lower().endswith(_ARCHIVES):
-        raise BadInput(f"{name}: is an archive, which has no lines; unpack it first, or use --by files")
+        raise BadInput(f"{name} is an archive, which has no lines; unpack it first, or use --by files")
     kind = _COMPRESSED.get(PurePosixPath(name).suffix.lower())
     if kind is None:
         return None

@@ -60,7 +60,7 @@ def read_header(source: Source, lines: int) -> bytes:
         if content.count(b"\n") >= lines:
             return b"".join(line + b"\n" for line in content.split(b"\n", lines)[:lines])
     if content and len(content.removesuffix(b"\n").split(b"\n")) < lines:
-        raise BadInput(f"{source.shown}: has fewer than {lines} header lines; leave the file out, or change --header")
+        raise BadInput(f"{source.shown} has fewer than {lines} header lines; leave the file out, or change --header")
     return content
 
 

@@ -42,7 +42,7 @@ def open_store(url: str, durable: bool = True) -> Iterator[Store]:
             yield store
     except (NotADirectoryError, FileExistsError) as error:
         raise BadInput(
-            f"{error.filename or shown}: is not a directory; choose a directory (it is created if it does not exist)"
+            f"{error.filename or shown} is not a directory; choose a directory (it is created if it does not exist)"
         ) from error
     except PermissionError as error:
         raise BadInput(f"{shown}: permission denied; check its permissions or your credentials") from error

@@ -31,7 +31,7 @@ SHARED_MODULE = EXAMPLES / "wide_and_deep" / "process.py"
 
 def main() -> None:
     out, parts = Path(_required("OUT_DIR")), _number("SPLIT_COUNT", _required("SPLIT_COUNT"))
-    _warn_without_volume(out)
+    warn_without_volume(out)
     try:
         _prepare(out, parts)
     except PaddleJobError as error:
@@ -87,9 +87,9 @@ def _source(out: Path) -> Iterator[str]:
         shutil.rmtree(file.parent, ignore_errors=True)
 
 
-def _warn_without_volume(out: Path) -> None:
+def warn_without_volume(out: Path) -> None:
     """One document mounts its volume at /mnt but writes to /home/work/mfs, which is lost with the container."""
-    mounts = _mount_points()
+    mounts = mount_points()
     mount = next(path for path in (out.resolve() / "x").parents if str(path) in mounts or str(path) == "/")
     if str(mount) == "/" and mounts:
         print(
@@ -99,7 +99,7 @@ def _warn_without_volume(out: Path) -> None:
         )
 
 
-def _mount_points() -> set[str]:
+def mount_points() -> set[str]:
     try:
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:

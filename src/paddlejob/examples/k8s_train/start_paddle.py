@@ -548,7 +548,7 @@ class DnsDiscovery:
         job = hostname[: -len(suffix)] if hostname.endswith(suffix) else settings.job
         service = environ.get("JOB_SERVICE") or job
         self._names = [f"{job}-{index}.{service}" for index in range(settings.trainers)]
-        self._resolve = resolve or _resolve
+        self._resolve = resolve or look_up
         if self._index >= settings.trainers:
             raise LaunchError(
                 f"this pod has index {self._index}, but CONF_PADDLE_GRADIENT_NUM is {settings.trainers}; "
@@ -617,7 +617,7 @@ def forbidden_message(namespace: str, message: str) -> str:
     )
 
 
-def _resolve(name: str) -> str:
+def look_up(name: str) -> str:
     try:
         return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError:

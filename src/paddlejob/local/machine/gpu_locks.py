@@ -37,7 +37,7 @@ def lock_gpus(gpus: Sequence[Gpu], count: int) -> list[GpuLock]:
         lock = _lock(gpu)
         if lock:
             locks.append(lock)
-    return locks if len(locks) == count else _release(locks)
+    return locks if len(locks) == count else release_locks(locks)
 
 
 def share_gpus(gpus: Sequence[Gpu], count: int) -> list[GpuLock]:
@@ -51,7 +51,7 @@ def share_gpus(gpus: Sequence[Gpu], count: int) -> list[GpuLock]:
             if len(locks) < count and gpu not in {lock.gpu for lock in locks}:
                 holder = _take(gpu, slot)
                 locks += [GpuLock(gpu, True, holder)] if holder else []
-    return locks if len(locks) == count else _release(locks)
+    return locks if len(locks) == count else release_locks(locks)
 
 
 def is_free(gpu: Gpu) -> bool:
@@ -86,7 +86,7 @@ def _name(gpu: Gpu, slot: int) -> str:
     return f"\0paddlejob-gpu-{gpu.uuid}-{slot}"
 
 
-def _release(locks: list[GpuLock]) -> list[GpuLock]:
+def release_locks(locks: list[GpuLock]) -> list[GpuLock]:
     for lock in locks:
         lock.release()
     return []

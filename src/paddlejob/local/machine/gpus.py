@@ -30,11 +30,14 @@ DEVICE_FILES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, or a MIG device, that can be given to one pod."""
+    """A GPU, a MIG device, or a device of another vendor, that can be given to one pod."""
 
     uuid: str
+    """Of a device that is known by its file, the path of that file."""
     visible_as: str
-    """Its entry in the CUDA_VISIBLE_DEVICES of a program."""
+    """Its entry in the CUDA_VISIBLE_DEVICES, or the variable of its vendor, of a program."""
+    kind: str = "gpu"
+    """A DeviceKind."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def find_gpus(environ: Mapping[str, str] | None = None) -> GpuList:
 
 
 def environment(gpus: Sequence[Gpu]) -> dict[str, str]:
-    """The variables with which a program sees these GPUs, and no other."""
+    """The variables with which a program sees these GPUs of NVIDIA, and no other."""
     return {VISIBLE: ",".join(gpu.visible_as for gpu in gpus), ORDER: PCI_ORDER}
 
 

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
+from paddlejob.api.quantity import format_quantity, of_pod, of_replicas
 from paddlejob.api.types import PaddleJob, Role, Slot
 from paddlejob.local.machine.allocation import Allocation
-from paddlejob.local.machine.gpu_locks import is_free, lock_gpus, share_gpus
+from paddlejob.local.machine.gpu_locks import is_free, lock_gpus, release_locks, share_gpus
 from paddlejob.local.machine.gpus import Gpu
-from paddlejob.local.machine.resources import GPU, Machine, format_quantity, of_pod, of_replicas
+from paddlejob.local.machine.resources import Machine, kind_of
 from paddlejob.local.state.files import read_if_intact, write_json
-from paddlejob.local.state.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, JobStore
 from paddlejob.locks import locked
 from paddlejob.plan import names
 
@@ -27,7 +28,7 @@ Held = dict[str, dict[str, Any]]
 
 
 class Reservations:
-    def __init__(self, store: Store, machine: Machine) -> None:
+    def __init__(self, store: JobStore, machine: Machine) -> None:
         self._store = store
         self._machine = machine
 
@@ -37,21 +38,20 @@ class Reservations:
         folder: JobFolder,
         allocation: Allocation,
         overcommit: bool,
-        slots: Collection[Slot] | None = None,
+        slots: Collection[Slot],
     ) -> str:
-        """Reserve all that these replicas request, by default all of them, instead of what the job had before.
+        """Reserve all that these replicas request, instead of what the job had before.
 
         Returns "", or a message that says what they wait for; then the job keeps what it had.
         """
-        slots = job.spec.slots if slots is None else slots
         requested = of_replicas(job.spec, slots)
         if not requested:
             return ""
         self._store.root.mkdir(parents=True, exist_ok=True)
         with locked(self._store.root / LOCK):
             others = self._others(folder)
-            missing = self._missing(requested, others, overcommit) or self._assign_gpus(
-                _gpus_of_pods(job, slots), allocation, others, overcommit
+            missing = self._missing(requested, others, overcommit) or self._assign_devices(
+                job, slots, allocation, others, overcommit
             )
             if missing:
                 return missing
@@ -70,43 +70,62 @@ class Reservations:
         """Which resource does not suffice. Overcommitting never makes GPUs that do not exist."""
         for resource, amount in requested.items():
             capacity = self._machine.capacity(resource)
-            held = {} if resource == GPU else _held(resource, others)
-            if capacity is None or (overcommit and resource != GPU):
+            is_device = bool(kind_of(resource))
+            held = {} if is_device else _held(resource, others)
+            if capacity is None or (overcommit and not is_device):
                 continue
             if amount > capacity - sum(held.values()) + 1e-9:
                 return _insufficient(resource, amount, capacity, held)
         return ""
 
-    def _assign_gpus(self, counts: Counter[str], allocation: Allocation, others: Held, overcommit: bool) -> str:
-        """Lock the GPUs that pods lack; those that a pod holds stay with it, because its process may still run."""
-        lacking = {pod: max(0, count - len(allocation.gpus(pod))) for pod, count in counts.items()}
+    def _assign_devices(
+        self, job: PaddleJob, slots: Collection[Slot], allocation: Allocation, others: Held, overcommit: bool
+    ) -> str:
+        """Lock the devices that pods lack, of one kind after the other; if one kind does not suffice, none."""
+        before = {pod: len(locks) for pod, locks in allocation.gpu_locks.items()}
+        for kind, resource in {kind_of(name): name for name in of_replicas(job.spec, slots)}.items():
+            counts = _devices_of_pods(job, slots, kind) if kind else None
+            missing = self._assign(resource, counts, allocation, others, overcommit) if counts else ""
+            if missing:
+                for pod, locks in allocation.gpu_locks.items():
+                    release_locks(locks[before.get(pod, 0) :])
+                    del locks[before.get(pod, 0) :]
+                return missing
+        return ""
+
+    def _assign(
+        self, resource: str, counts: Counter[str], allocation: Allocation, others: Held, overcommit: bool
+    ) -> str:
+        """Devices that a pod holds stay with it, because its process may still run."""
+        kind = kind_of(resource)
+        held = {pod: sum(gpu.kind == kind for gpu in allocation.gpus(pod)) for pod in counts}
+        lacking = {pod: max(0, count - held[pod]) for pod, count in counts.items()}
         count = sum(lacking.values())
         own = {gpu for pod in allocation.gpu_locks for gpu in allocation.gpus(pod)}
-        foreign = {gpu for held in others.values() for gpus in held["gpus"].values() for gpu in gpus}
-        candidates = [gpu for gpu in self._machine.gpus if gpu not in own]
-        # An engine of version 0.1 that still runs has recorded indexes, and locked nothing.
-        locks = lock_gpus([gpu for gpu in candidates if not foreign & {gpu.uuid, gpu.visible_as}], count)
+        candidates = [gpu for gpu in self._machine.of_kind(kind) if gpu not in own]
+        locks = lock_gpus(candidates, count)
         if len(locks) < count and overcommit:
             locks = share_gpus(candidates, count)
         if len(locks) < count:
-            return self._gpus_in_use(sum(counts.values()), candidates, others)
+            return self._in_use(resource, sum(counts.values()), candidates, others)
         for pod, more in lacking.items():
             allocation.gpu_locks.setdefault(pod, []).extend(locks[:more])
             locks = locks[more:]
         return ""
 
-    def _gpus_in_use(self, requested: int, candidates: list[Gpu], others: Held) -> str:
-        held = _held(GPU, others)
+    def _in_use(self, resource: str, requested: int, candidates: list[Gpu], others: Held) -> str:
+        held = held_devices(kind_of(resource), others)
         elsewhere = sum(not is_free(gpu) for gpu in candidates) - sum(held.values())
-        return _insufficient(GPU, requested, len(self._machine.gpus), held | {ELSEWHERE: max(elsewhere, 0)})
+        capacity = len(self._machine.of_kind(kind_of(resource)))
+        return _insufficient(resource, requested, capacity, held | {ELSEWHERE: max(elsewhere, 0)})
 
 
-def held_by_jobs(store: Store, other_than: JobFolder | None = None) -> Held:
-    """The reservations of all running jobs."""
+def held_by_jobs(store: JobStore, other_than: JobFolder | None = None) -> Held:
+    """The reservations of all jobs that this machine runs."""
     found = {
         _shown(folder): read_if_intact(folder.path / FILE)
         for folder in store.folders()
-        if not (other_than and folder.key == other_than.key) and folder.has_runner
+        if not (other_than and folder.key == other_than.key) and folder.runs_here
     }
     return {name: reservation for name, reservation in found.items() if reservation}
 
@@ -117,8 +136,11 @@ def gpus_of_pods(folder: JobFolder) -> dict[str, list[str]]:
     return found
 
 
-def _gpus_of_pods(job: PaddleJob, slots: Collection[Slot]) -> Counter[str]:
-    counts = {role: int(of_pod(spec.template["spec"])[GPU]) for role, spec in job.spec.roles.items()}
+def _devices_of_pods(job: PaddleJob, slots: Collection[Slot], kind: str) -> Counter[str]:
+    counts = {
+        role: int(sum(amount for name, amount in of_pod(spec.template["spec"]).items() if kind_of(name) == kind))
+        for role, spec in job.spec.roles.items()
+    }
     return Counter({names.pod(job, role, index): counts[role] for role, index in _ordered(slots) if counts[role]})
 
 
@@ -130,6 +152,14 @@ def _ordered(slots: Collection[Slot]) -> list[Slot]:
 def _shown(folder: JobFolder) -> str:
     namespace, name = folder.key
     return name if namespace == "default" else f"{namespace}/{name}"
+
+
+def held_devices(kind: str, others: Held) -> dict[str, float]:
+    """How many devices of a kind each job holds, by whatever name it requested them."""
+    return {
+        name: sum(amount for resource, amount in reservation["asked"].items() if kind_of(resource) == kind)
+        for name, reservation in others.items()
+    }
 
 
 def _held(resource: str, others: Held) -> dict[str, float]:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from paddlejob.api.quantity import limits, parse_quantity, requests
 from paddlejob.errors import NotPossible
-from paddlejob.local.machine.resources import limits, parse_quantity, requests
 
 Manifest = dict[str, Any]
 REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")

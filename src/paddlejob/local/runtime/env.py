@@ -11,7 +11,7 @@ from paddlejob import contract
 from paddlejob.local.options import RunOptions
 from paddlejob.local.sandbox.proc import kill_with_variable
 from paddlejob.local.state.files import replace_file
-from paddlejob.local.state.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, JobStore
 
 MARK = "PADDLEJOB_POD_UID"
 """In the environment of every process of a pod."""
@@ -21,11 +21,11 @@ LONGEST_TEMPORARY = 107 - len("/pymp-12345678/listener-12345678")
 JOB_VARIABLES = {value for name, value in vars(contract).items() if name.startswith("ENV_") and isinstance(value, str)}
 
 
-def base_environment(options: RunOptions, store: Store) -> dict[str, str]:
+def base_environment(options: RunOptions, store: JobStore) -> dict[str, str]:
     """The user's own, without variables of another job; `python` and `python3` are the user's interpreter."""
     kept = {
         name: value
-        for name, value in (options.environment or os.environ).items()
+        for name, value in options.environment.items()
         if name not in JOB_VARIABLES and not name.startswith("PADDLE_") and name != MARK
     }
     kept = {name: value for name, value in kept.items() if not is_too_long(name, value)}
@@ -44,12 +44,12 @@ def temporary_notes(options: RunOptions) -> list[str]:
     return [
         f"{name} has {len(value)} characters, which is too long for the sockets of Paddle, so pods use /tmp; to choose "
         f"another directory, set {name} to a path of at most {LONGEST_TEMPORARY} characters."
-        for name, value in (options.environment or os.environ).items()
+        for name, value in options.environment.items()
         if is_too_long(name, value)
     ]
 
 
-def _interpreter_folder(interpreter: str, store: Store) -> Path:
+def _interpreter_folder(interpreter: str, store: JobStore) -> Path:
     """A directory in which `python` and `python3` are this interpreter; each interpreter has one of its own.
 
     They are scripts because a link would hide the virtual environment. Containers execute them at any time, so a file
@@ -63,6 +63,15 @@ def _interpreter_folder(interpreter: str, store: Store) -> Path:
         if not _contains(folder / name, script):
             replace_file(folder / name, script, mode=0o755)
     return folder
+
+
+def hidden_by_noexec(interpreter: str, store: JobStore) -> bool:
+    """Whether `python` would be another: scripts in the state directory cannot run, and beside it are other ones."""
+    existing = next(one for one in (store.root, *store.root.parents) if one.exists())
+    if not os.statvfs(existing).f_flag & os.ST_NOEXEC:
+        return False
+    own = Path(interpreter).resolve()
+    return any(Path(interpreter).with_name(name).resolve() != own for name in ("python", "python3"))
 
 
 def _contains(path: Path, content: bytes) -> bool:

@@ -50,6 +50,7 @@ _DEEPFM = replace(_bundled("wide_and_deep", entrypoint=_TRAIN, workdir="/deepfm"
 _OF_THE_DOCUMENTS = "registry.baidubce.com/paddle-operator"
 BUNDLED = {
     f"{_OF_THE_DOCUMENTS}/demo-wide-and-deep:v1": _bundled("wide_and_deep", entrypoint=_TRAIN),
+    "registry.baidubce.com/kuizhiqing/demo-wide-and-deep:v1": _bundled("wide_and_deep", entrypoint=_TRAIN),
     f"{_OF_THE_DOCUMENTS}/demo-resnet:v1": _bundled(
         "collective", cmd=(*_LAUNCHER, "train_fleet.py"), workdir="/resnet"
     ),

@@ -5,28 +5,28 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from paddlejob import contract
+from paddlejob.agent.agent import HOOK
 from paddlejob.api.checks.names import unsafe_names
+from paddlejob.api.quantity import limits, parse_quantity
 from paddlejob.errors import NotPossible
-from paddlejob.local.machine import gpus
-from paddlejob.local.machine.resources import limits, parse_quantity
+from paddlejob.local.job import LocalJob
 from paddlejob.local.pod import LocalPod
 from paddlejob.local.runtime import volumes
 from paddlejob.local.runtime.container import PodFacts, config_maps, environment, expand, secrets
 from paddlejob.local.runtime.env import MARK, base_environment
 from paddlejob.local.runtime.images import argv, find_image
-from paddlejob.local.runtime.processes import ProcessSpec
+from paddlejob.local.runtime.processes import Processes, ProcessSpec
 from paddlejob.local.sandbox.mounts import Mount
-from paddlejob.local.state.store import JobFolder, Store
-from paddlejob.plan import Pod
+from paddlejob.local.state.store import JobStore
 
 HOSTS = Path("/etc/hosts")
-LAUNCHER_LOGS = "PADDLE_LOG_DIR"
-"""Where Paddle's launcher writes its logs: pods that share a directory must not share them."""
+LOG_OPTION = "--log_dir"
+"""The same as an option of the launcher, over which the variable would win."""
 HOSTNAME = "HOSTNAME"
 THREADS = "OMP_NUM_THREADS"
 """Without it each process starts a thread for every CPU of the machine, whatever its limit."""
@@ -35,51 +35,40 @@ Manifest = dict[str, Any]
 
 
 class PodRuntime:
-    def __init__(self, folder: JobFolder, store: Store, isolated: bool) -> None:
-        self.options = folder.options()
-        self._folder = folder
+    def __init__(self, store: JobStore, processes: Processes) -> None:
         self._store = store
-        self._isolated = isolated
+        self._processes = processes
 
-    @cached_property
-    def _config_maps(self) -> dict[str, dict[str, str]]:
-        return config_maps(self.options.objects)
-
-    @cached_property
-    def _secrets(self) -> dict[str, dict[str, str]]:
-        return secrets(self.options.objects)
-
-    def prepare_volumes(self, pod: LocalPod) -> None:
+    def prepare_volumes(self, job: LocalJob, pod: LocalPod) -> None:
         """Create the directories of the pod's volumes."""
         for fault in unsafe_names(pod.manifest["spec"], ("spec",)):
             raise NotPossible(str(fault))
-        facts = self._facts(pod, {})
+        facts = _facts(job, pod)
         for volume in pod.manifest["spec"].get("volumes") or []:
             own = pod.own / "volumes"
-            source = volumes.find_source(volume, pod.key[0], own, self.options, self._store)
+            source = volumes.find_source(volume, job.key[0], own, job.options, self._store)
             volumes.create(volume, source, facts)
             pod.sources[volume["name"]] = source
 
-    def process_spec(
-        self, pod: LocalPod, container: Manifest, shared: Mapping[str, Mapping[str, str]], peers: Iterable[Pod] = ()
-    ) -> ProcessSpec:
-        """`shared` are ConfigMaps of the engine; `peers` are pods that can be reached by name."""
-        hosts = {f"{peer.name}.{peer.service}.{pod.key[0]}.svc": peer.address for peer in peers}
-        given = environment(container, self._facts(pod, shared))
+    def process_spec(self, job: LocalJob, pod: LocalPod, container: Manifest) -> ProcessSpec:
+        hosts = {f"{peer.dns_name}.{job.key[0]}.svc": peer.address for peer in job.peers(pod)}
+        given = environment(container, _facts(job, pod))
         hostname = pod.manifest["spec"].get("hostname") or ""
-        mounts = self._mounts(pod, container, hosts | ({hostname: pod.seen.address} if hostname else {}), given)
-        if self._isolated:
+        mounts = self._mounts(job, pod, container, hosts | ({hostname: pod.seen.address} if hostname else {}), given)
+        if self._processes.isolated:
             hosts = {}
         variables = {name: _resolved(value, hosts) for name, value in given.items()}
-        base = base_environment(self.options, self._store) | ({} if pod.gpus is None else gpus.environment(pod.gpus))
+        base = base_environment(job.options, self._store) | pod.device_variables
         own = {HOSTNAME: hostname or pod.seen.name, **variables, MARK: pod.seen.uid}
-        log = self.log(pod, container)
+        log = job.log(pod, container)
         log.parent.mkdir(parents=True, exist_ok=True)
+        command = [_resolved(expand(argument, variables), hosts) for argument in argv(container, job.options)]
+        env = {**_defaults(container, command, log), **base, **own}
         spec = ProcessSpec(
             id=f"{pod.seen.uid}/{container['name']}",
-            argv=[_resolved(expand(argument, variables), hosts) for argument in argv(container, self.options)],
-            env={**_defaults(pod, container), **base, **own},
-            cwd=self._working_directory(pod, container, mounts),
+            argv=command,
+            env={**env, "PYTHONPATH": os.pathsep.join(filter(None, [HOOK, env.get("PYTHONPATH")]))},
+            cwd=self._working_directory(job, pod, container, mounts),
             log=str(log),
             stage=str(self._store.stage()),
             mounts=mounts,
@@ -89,12 +78,17 @@ class PodRuntime:
         return spec
 
     def _mounts(
-        self, pod: LocalPod, container: Manifest, hosts: Mapping[str, str], variables: Mapping[str, str]
+        self,
+        job: LocalJob,
+        pod: LocalPod,
+        container: Manifest,
+        hosts: Mapping[str, str],
+        variables: Mapping[str, str],
     ) -> list[Mount]:
         """Its volumes, the file of its termination message, and a hosts file that names the pods of the job."""
-        if not self._isolated:
+        if not self._processes.isolated:
             return []
-        mounts = volumes.mounts_of(container, pod.sources, self.options.host_paths, variables)
+        mounts = volumes.mounts_of(container, pod.sources, job.options.host_paths, variables)
         if container.get("terminationMessagePath"):
             file = _termination_file(pod, container)
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -107,33 +101,10 @@ class PodRuntime:
             raise NotPossible(f"container {container['name']} mounts something at /; choose a path below it")
         return mounts
 
-    def termination_message(self, pod: LocalPod, container: Manifest) -> str:
-        """What the container wrote to its terminationMessagePath."""
-        try:
-            with _termination_file(pod, container).open("rb") as file:
-                return file.read(TERMINATION_BYTES).decode(errors="replace").strip()
-        except OSError:
-            return ""
-
-    def log(self, pod: LocalPod, container: Manifest) -> Path:
-        """The log of the training container is named after the pod alone."""
-        name = "" if container["name"] == pod.main["name"] else container["name"]
-        return self._folder.log(pod.seen.attempt, pod.seen.name, name)
-
-    def _facts(self, pod: LocalPod, shared: Mapping[str, Mapping[str, str]]) -> PodFacts:
-        return PodFacts(
-            manifest=pod.manifest,
-            address=pod.seen.address,
-            uid=pod.seen.uid,
-            node=pod.seen.node,
-            config_maps={**self._config_maps, **shared},
-            secrets=self._secrets,
-        )
-
-    def _working_directory(self, pod: LocalPod, container: Manifest, mounts: list[Mount]) -> str:
+    def _working_directory(self, job: LocalJob, pod: LocalPod, container: Manifest, mounts: list[Mount]) -> str:
         """The container's, else the image's; the image's directory is also mounted at its path in the image."""
-        image = find_image(container.get("image") or "", self.options)
-        if self._isolated:
+        image = find_image(container.get("image") or "", job.options)
+        if self._processes.isolated:
             mounts += [{"target": path, "source": str(source), "image": True} for path, source in image.files.items()]
         if image.cwd:
             return container.get("workingDir") or image.cwd
@@ -146,17 +117,38 @@ class PodRuntime:
         given = container.get("workingDir") or ""
         path = image.workdir or given
         hidden = any(Path(mount["target"]) in (Path(path), *Path(path).parents) for mount in mounts)
-        if self._isolated and path and not hidden and not Path(path).exists():
+        if self._processes.isolated and path and not hidden and not Path(path).exists():
             mounts.append({"target": path, "source": str(directory)})
             return given or path
         return given or str(directory)
 
 
-def _defaults(pod: LocalPod, container: Manifest) -> dict[str, str]:
+def termination_message(pod: LocalPod, container: Manifest) -> str:
+    """What the container wrote to its terminationMessagePath."""
+    try:
+        with _termination_file(pod, container).open("rb") as file:
+            return file.read(TERMINATION_BYTES).decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _facts(job: LocalJob, pod: LocalPod) -> PodFacts:
+    return PodFacts(
+        manifest=pod.manifest,
+        address=pod.seen.address,
+        uid=pod.seen.uid,
+        node=pod.seen.node,
+        config_maps={**config_maps(job.options.objects), **job.config_maps},
+        secrets=secrets(job.options.objects),
+    )
+
+
+def _defaults(container: Manifest, command: list[str], log: Path) -> dict[str, str]:
     """Variables that the user's own environment and the template override."""
     cpus = limits(container).get("cpu")
     threads = {THREADS: str(max(1, int(parse_quantity(cpus))))} if cpus else {}
-    return {LAUNCHER_LOGS: str(pod.own / "log"), **threads}
+    own_logs = any(LOG_OPTION in argument for argument in command)
+    return threads if own_logs else {contract.ENV_LOG_DIR: str(log.with_suffix("")), **threads}
 
 
 def _termination_file(pod: LocalPod, container: Manifest) -> Path:

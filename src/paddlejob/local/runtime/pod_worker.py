@@ -7,14 +7,15 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
+from paddlejob.delays import exponential_delay
 from paddlejob.errors import PaddleJobError
 from paddlejob.local.engine_error import log_error
-from paddlejob.local.objects import JobObjects
+from paddlejob.local.job import LocalJob
 from paddlejob.local.pod import LocalPod, Manifest, is_sidecar
 from paddlejob.local.runtime.hooks import POST_START, PRE_STOP, hook_of, is_hook
-from paddlejob.local.runtime.pod_runtime import PodRuntime
+from paddlejob.local.runtime.pod_runtime import PodRuntime, termination_message
 from paddlejob.local.runtime.processes import Processes
-from paddlejob.local.state.logs import log_tail
+from paddlejob.logs.files import log_tail
 from paddlejob.plan import PodPhase
 from paddlejob.plan.diagnosis.permanent import HOOK_FAILED, INVALID_TEMPLATE
 
@@ -32,13 +33,13 @@ class PodWorker:
     def __init__(
         self,
         pod: LocalPod,
-        objects: JobObjects,
+        job: LocalJob,
         runtime: PodRuntime,
         processes: Processes,
         clock: Callable[[], float],
     ) -> None:
         self.pod = pod
-        self._objects = objects
+        self.job = job
         self._runtime = runtime
         self._processes = processes
         self._clock = clock
@@ -50,7 +51,7 @@ class PodWorker:
             return
         if pod.seen.node and not pod.prepared:
             self._prepare()
-        elif pod.seen.phase is PodPhase.WAITING and not pod.is_started and self._objects.is_published(pod):
+        elif pod.seen.phase is PodPhase.WAITING and not pod.is_started and self.job.is_published(pod):
             self._start_all()
 
     def terminate(self, grace: float) -> None:
@@ -60,7 +61,7 @@ class PodWorker:
 
     def stop(self) -> None:
         """Terminate the processes and keep the pod."""
-        self._objects.update(self.pod, stopping=True)
+        self.job.update(self.pod, stopping=True)
         if self.pod.alive:
             self.terminate(self.pod.grace)
         elif not self.pod.seen.ended:
@@ -87,12 +88,12 @@ class PodWorker:
                 self._on_exit(container, code, oom)
             case {"gone": True}:
                 self._on_gone(container)
-        self._objects.update(self.pod)
+        self.job.update(self.pod)
 
     def _prepare(self) -> None:
         self.pod.prepared = True
         try:
-            self._runtime.prepare_volumes(self.pod)
+            self._runtime.prepare_volumes(self.job, self.pod)
         except Exception as error:
             self._fail_start(_start_reason(error), _message(error))
         else:
@@ -104,8 +105,8 @@ class PodWorker:
         if pod.initializing:
             self._start(pod.init_containers[pod.inits_done])
         else:
-            self._objects.update(pod, phase=PodPhase.WAITING)
-            if self._objects.is_published(pod):
+            self.job.update(pod, phase=PodPhase.WAITING)
+            if self.job.is_published(pod):
                 self._start_all()
 
     def _start_all(self) -> None:
@@ -116,7 +117,7 @@ class PodWorker:
     def _start(self, container: Manifest) -> None:
         pod = self.pod
         try:
-            spec = self._runtime.process_spec(pod, container, self._objects.config_maps, self._objects.peers(pod))
+            spec = self._runtime.process_spec(self.job, pod, container)
         except Exception as error:
             self._fail_start(_start_reason(error), _message(error))
             return
@@ -212,8 +213,8 @@ class PodWorker:
 
     def _restart_later(self, container: Manifest) -> None:
         pod, name = self.pod, container["name"]
-        delay = min(FIRST_BACKOFF * 2 ** min(pod.restarts[name], 20), LONGEST_BACKOFF)
         pod.restarts[name] += 1
+        delay = exponential_delay(pod.restarts[name], FIRST_BACKOFF, LONGEST_BACKOFF)
         asyncio.get_running_loop().call_later(delay, self._restart, container)
 
     def _restart(self, container: Manifest) -> None:
@@ -231,19 +232,19 @@ class PodWorker:
     def _finish(self, code: int | None, reason: str, message: str) -> None:
         self.pod.ended = self._clock()
         phase = PodPhase.SUCCEEDED if code == 0 else PodPhase.FAILED
-        self._objects.update(self.pod, phase=phase, exit_code=code, reason=reason, message=message)
+        self.job.update(self.pod, phase=phase, exit_code=code, reason=reason, message=message)
 
     def _note(self, note: str) -> None:
         self.pod.note = note
 
     def _output(self, container: Manifest, code: int) -> str:
         """The termination message of a container, or the end of its log if it failed without one."""
-        written = self._runtime.termination_message(self.pod, container)
+        written = termination_message(self.pod, container)
         return written or (self._log_tail(container) if code else "")
 
     def _log_tail(self, container: Manifest) -> str:
-        tail = log_tail(self._runtime.log(self.pod, container))
-        state = self._objects.folder.path
+        tail = log_tail(self.job.log(self.pod, container))
+        state = self.job.folder.path
         if shutil.disk_usage(state).free < LEAST_FREE:
             return f"{tail}\nthe disk is full (No space left on device); free some space on the disk of {state}"
         return tail

@@ -33,15 +33,7 @@ class ProcessSpec:
 
 
 class Processes:
-    """`on_report(id, report)` gets {started: pid}, {failed: message}, {ended: exit code, oom}, {gone: True}."""
-
-    def __init__(
-        self,
-        on_report: Callable[[str, dict[str, Any]], None],
-        on_lost: Callable[[], None],
-        on_error: Callable[[Exception], None],
-    ) -> None:
-        self._on_report = on_report
+    def __init__(self, on_lost: Callable[[], None], on_error: Callable[[Exception], None]) -> None:
         self._on_lost = on_lost
         self._on_error = on_error
         self._process: asyncio.subprocess.Process | None = None
@@ -49,7 +41,8 @@ class Processes:
         self.isolated = False
         self.why_not_isolated = ""
 
-    async def open(self) -> None:
+    async def open(self, on_report: Callable[[str, dict[str, Any]], None]) -> None:
+        """`on_report(id, report)` gets {started: pid}, {failed: message}, {ended: exit code, oom}, {gone: True}."""
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
@@ -65,7 +58,7 @@ class Processes:
         if first is None:
             raise NotPossible("the container supervisor did not start; see the lines above")
         self.isolated, self.why_not_isolated = first["isolated"], first["why"]
-        self._listening = asyncio.create_task(self._listen())
+        self._listening = asyncio.create_task(self._listen(on_report))
 
     async def close(self) -> None:
         """Kill all containers."""
@@ -90,10 +83,10 @@ class Processes:
         assert self._process and self._process.stdin
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
-    async def _listen(self) -> None:
+    async def _listen(self, on_report: Callable[[str, dict[str, Any]], None]) -> None:
         try:
             while (report := await self._read_report()) is not None:
-                self._on_report(report.pop("id"), report)
+                on_report(report.pop("id"), report)
             self._on_lost()
         except Exception as error:
             self._on_error(error)

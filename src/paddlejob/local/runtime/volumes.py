@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paddlejob.api.quantity import parse_quantity
 from paddlejob.errors import BadInput, NotPossible
-from paddlejob.local.machine.resources import parse_quantity
 from paddlejob.local.options import RunOptions
 from paddlejob.local.runtime.container import PodFacts, config_maps, expand, field_value, key_of, secrets
 from paddlejob.local.sandbox.mounts import Mount
-from paddlejob.local.state.store import Store, file_name
+from paddlejob.local.state.store import JobStore, file_name
 
 SHARED_MEMORY = "/dev/shm"
 Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class VolumeSource:
     """Where the files of a volume are."""
 
     path: Path
@@ -34,30 +34,30 @@ class Source:
     readonly: bool = False
 
 
-def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions, store: Store) -> Source:
+def find_source(volume: Manifest, namespace: str, own: Path, options: RunOptions, store: JobStore) -> VolumeSource:
     """`own` is the directory of this pod alone. Nothing is created yet."""
     name = _component(volume["name"])
     match {key: value for key, value in volume.items() if key != "name" and value is not None}:
         case {"emptyDir": empty}:
             if empty.get("medium") == "Memory":
-                return Source(own / name, memory=True, size=int(parse_quantity(empty.get("sizeLimit") or 0)))
-            return Source(own / name)
+                return VolumeSource(own / name, memory=True, size=int(parse_quantity(empty.get("sizeLimit") or 0)))
+            return VolumeSource(own / name)
         case {"hostPath": {"path": path}}:
             return _host_path(path, options, store)
         case {"persistentVolumeClaim": claim}:
             source = _claim(claim["claimName"], namespace, options, store)
-            return Source(source.path, note=source.note, readonly=bool(claim.get("readOnly")))
+            return VolumeSource(source.path, note=source.note, readonly=bool(claim.get("readOnly")))
         case {"configMap": reference}:
-            return Source(own / name, files=_files("ConfigMap", reference, config_maps(options.objects)))
+            return VolumeSource(own / name, files=_files("ConfigMap", reference, config_maps(options.objects)))
         case {"secret": reference}:
             named = {**reference, "name": reference.get("secretName")}
-            return Source(own / name, files=_files("Secret", named, secrets(options.objects)))
+            return VolumeSource(own / name, files=_files("Secret", named, secrets(options.objects)))
         case {"downwardAPI": _}:
-            return Source(own / name, files={})
+            return VolumeSource(own / name, files={})
         case {"nfs": nfs}:
             return _nfs(nfs, options)
         case other if not other:
-            return Source(own / name)  # The API server makes it an emptyDir.
+            return VolumeSource(own / name)  # The API server makes it an emptyDir.
         case other:
             kind = next(iter(other))
             raise NotPossible(
@@ -81,36 +81,38 @@ def _relative(path: str, what: str) -> str:
     return path
 
 
-def _host_path(path: str, options: RunOptions, store: Store) -> Source:
+def _host_path(path: str, options: RunOptions, store: JobStore) -> VolumeSource:
     if ".." in Path(path).parts:
         raise NotPossible(f"hostPath {path} must not contain '..'")
     for prefix, directory in options.host_paths.items():
         if Path(path).is_relative_to(prefix):
-            return Source(Path(directory) / Path(path).relative_to(prefix))
+            return VolumeSource(Path(directory) / Path(path).relative_to(prefix))
     if Path(path).exists():
-        return Source(Path(path))
+        return VolumeSource(Path(path))
     substitute = store.root / "host" / path.lstrip("/")
     note = f"hostPath {path} does not exist here; using {substitute}. Choose another with --volume {path}=DIR."
-    return Source(substitute, note=note)
+    return VolumeSource(substitute, note=note)
 
 
-def _nfs(nfs: Manifest, options: RunOptions) -> Source:
+def _nfs(nfs: Manifest, options: RunOptions) -> VolumeSource:
     name = f"{nfs['server']}:{nfs['path']}"
     if name in options.volumes:
-        return Source(Path(options.volumes[name]))
+        return VolumeSource(Path(options.volumes[name]))
     raise NotPossible(f"NFS volume {name} is not mounted here; choose a directory for it with --volume {name}=DIR")
 
 
-def _claim(claim: str, namespace: str, options: RunOptions, store: Store) -> Source:
+def _claim(claim: str, namespace: str, options: RunOptions, store: JobStore) -> VolumeSource:
     """The user's choice; else the hostPath of its volume in the same file; else a directory that is kept."""
     if claim in options.volumes:
-        return Source(Path(options.volumes[claim]))
+        return VolumeSource(Path(options.volumes[claim]))
     document = options.object("PersistentVolumeClaim", claim) or {"spec": {}}
     volume = options.object("PersistentVolume", document["spec"].get("volumeName") or "")
     if volume and "hostPath" in volume["spec"]:
         return _host_path(volume["spec"]["hostPath"]["path"], options, store)
     kept = store.claim(namespace, _component(claim))
-    return Source(kept, note=f"Claim {claim} is stored in {kept}. Choose another directory with --volume {claim}=DIR.")
+    return VolumeSource(
+        kept, note=f"Claim {claim} is stored in {kept}. Choose another directory with --volume {claim}=DIR."
+    )
 
 
 def named(volume: Manifest) -> str:
@@ -138,7 +140,7 @@ def _files(kind: str, reference: Manifest, objects: dict[str, dict[str, str]]) -
     return {_relative(path, f"volume with {kind} {reference['name']}: file"): text for path, text in files.items()}
 
 
-def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
+def create(volume: Manifest, source: VolumeSource, facts: PodFacts) -> None:
     """Create the directory of a volume and the files in it."""
     if not source.path.exists():
         source.path.mkdir(parents=True, exist_ok=True)
@@ -157,7 +159,7 @@ def create(volume: Manifest, source: Source, facts: PodFacts) -> None:
 
 
 def mounts_of(
-    container: Manifest, sources: dict[str, Source], host_paths: Mapping[str, str], variables: Mapping[str, str]
+    container: Manifest, sources: dict[str, VolumeSource], host_paths: Mapping[str, str], variables: Mapping[str, str]
 ) -> list[Mount]:
     """`host_paths` are paths of this machine and the directories to mount there; volumes are mounted over them."""
     found: list[Mount] = [{"target": path, "source": directory} for path, directory in host_paths.items()]

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+PROC = "/proc"
+
 
 def descendants(root: int) -> list[int]:
-    """All descendants of a process."""
-    children: dict[int, list[int]] = {}
-    for pid, parent in parents().items():
-        children.setdefault(parent, []).append(pid)
-    found: list[int] = []
-    level = [root]
-    while level:
-        level = [child for pid in level for child in children.get(pid, [])]
-        found += level
-    return found
+    """All descendants of a process, by a look at every process: killing must not miss one."""
+    return _below(root, _children_of_all())
 
 
 def parents() -> dict[int, int]:
     found = {}
-    for process in _processes():
-        stat = _read(process / "stat").decode(errors="replace")
+    for pid in _processes():
+        stat = _read(f"{PROC}/{pid}/stat")
         if stat:
-            found[int(process.name)] = int(stat.rpartition(")")[2].split()[1])
+            found[pid] = int(stat.rpartition(b")")[2].split()[1])
     return found
 
 
 def environments() -> Iterator[tuple[int, list[bytes]]]:
     """Other processes and their environments, as far as this user may read them."""
-    for process in _processes():
-        if int(process.name) != os.getpid():
-            yield int(process.name), _read(process / "environ").split(b"\0")
+    for pid in _processes():
+        if pid != os.getpid():
+            yield pid, _read(f"{PROC}/{pid}/environ").split(b"\0")
 
 
 def kill_with_variable(variables: set[bytes]) -> None:
@@ -61,36 +56,39 @@ def end_orphans(known: set[int]) -> None:
 
 
 def memory_below(roots: Iterable[int]) -> dict[int, int]:
-    """By the root of each process tree: the bytes of memory of its processes, shared memory once, without files."""
-    known = parents()
-    used = dict.fromkeys(roots, 0)
-    for pid in known:
-        root = pid
-        while root and root not in used:
-            root = known.get(root, 0)
-        if root:
-            used[root] += _own_memory(pid)
-    return used
+    """By the root of each process tree: the bytes of memory of its processes, shared memory once, without files.
+
+    Only these trees are read, as this is done twice a second: reading all of 1,350 processes takes 31 ms, the children
+    of 200 threads take 0.7 ms.
+    """
+    listed = Path(f"{PROC}/thread-self/children").exists()
+    children = _children if listed else _children_of_all()
+    found = set(roots) - {0}
+
+    def own_children(pid: int) -> list[int]:
+        return [child for child in children(pid) if child not in found]
+
+    return {root: sum(map(_own_memory, [root, *_below(root, own_children)])) for root in found}
 
 
 def out_of_memory_kills() -> int:
     """How many processes the kernel has killed for lack of memory since boot."""
-    for line in _read(Path("/proc/vmstat")).splitlines():
+    for line in _read(f"{PROC}/vmstat").splitlines():
         if line.startswith(b"oom_kill "):
             return int(line.split()[1])
     return 0
 
 
 def _own_memory(pid: int) -> int:
-    status = _sizes(Path("/proc", str(pid), "status"))
+    status = _sizes(f"{PROC}/{pid}/status")
     shared = status.get(b"RssShmem", 0)
     if shared:
         # A page that several processes map counts in parts; reading this is slow, so only where it matters.
-        shared = _sizes(Path("/proc", str(pid), "smaps_rollup")).get(b"Pss_Shmem", shared)
+        shared = _sizes(f"{PROC}/{pid}/smaps_rollup").get(b"Pss_Shmem", shared)
     return status.get(b"RssAnon", 0) + shared
 
 
-def _sizes(path: Path) -> dict[bytes, int]:
+def _sizes(path: str) -> dict[bytes, int]:
     """Lines such as `RssAnon:  1024 kB`, in bytes."""
     found = {}
     for line in _read(path).splitlines():
@@ -100,12 +98,39 @@ def _sizes(path: Path) -> dict[bytes, int]:
     return found
 
 
-def _processes() -> list[Path]:
-    return [path for path in Path("/proc").iterdir() if path.name.isdigit()]
+def _below(root: int, children: Callable[[int], list[int]]) -> list[int]:
+    found: list[int] = []
+    level = [root]
+    while level:
+        level = [child for pid in level for child in children(pid)]
+        found += level
+    return found
 
 
-def _read(path: Path) -> bytes:
+def _children(pid: int) -> list[int]:
+    """As the kernel lists them, by the thread that started them; not every kernel does."""
     try:
-        return path.read_bytes()
+        threads = os.listdir(f"{PROC}/{pid}/task")  # noqa: PTH208 (only names are needed)
+    except OSError:
+        return []
+    listed = (_read(f"{PROC}/{pid}/task/{thread}/children") for thread in threads)
+    return [int(child) for children in listed for child in children.split()]
+
+
+def _children_of_all() -> Callable[[int], list[int]]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents().items():
+        children.setdefault(parent, []).append(pid)
+    return lambda pid: children.get(pid, [])
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir(PROC) if name.isdigit()]  # noqa: PTH208
+
+
+def _read(path: str) -> bytes:
+    try:
+        with io.FileIO(path) as file:
+            return file.readall()
     except OSError:
         return b""

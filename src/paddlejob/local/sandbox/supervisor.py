@@ -66,26 +66,35 @@ class Supervisor:
         os.kill(pid, signal.SIGKILL if self._isolated else KILL_ALL)
 
     def _start(self, spec: dict[str, Any]) -> None:
-        """Signals are blocked until the first process can handle them: process 1 would ignore them."""
+        """What the system refuses to one container, such as another process, does not concern the others."""
         try:
             mount_memory(spec["mounts"], self._memory)
+            back, self._inits[spec["id"]] = self._fork(spec)
         except OSError as error:
             self._report({"id": spec["id"], "failed": str(error.strerror)})
             self._report({"id": spec["id"], "gone": True})
             return
+        self._watch.register(back, selectors.EVENT_READ, lambda: self._on_report(spec["id"], back))
+
+    def _fork(self, spec: dict[str, Any]) -> tuple[int, int]:
+        """Signals are blocked until the first process can handle them: process 1 would ignore them."""
         back, report = os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        if self._isolated:
-            kernel.unshare(kernel.CLONE_NEWPID)
-        pid = os.fork()
-        if pid == 0:
-            self._become_container(spec, report)
-        if self._isolated:
-            kernel.setns(self._own_pids, kernel.CLONE_NEWPID)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        os.close(report)
-        self._inits[spec["id"]] = pid
-        self._watch.register(back, selectors.EVENT_READ, lambda: self._on_report(spec["id"], back))
+        try:
+            if self._isolated:
+                kernel.unshare(kernel.CLONE_NEWPID)
+            pid = os.fork()
+            if pid == 0:
+                self._become_container(spec, report)
+        except OSError:
+            os.close(back)
+            raise
+        finally:
+            if self._isolated:
+                kernel.setns(self._own_pids, kernel.CLONE_NEWPID)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            os.close(report)
+        return back, pid
 
     def _become_container(self, spec: dict[str, Any], report: int) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDWR)

@@ -17,8 +17,16 @@ PADDED_SIZE = 16 * 1024
 """A padded file has at least this size, so that it can be overwritten in place when the disk is full."""
 
 
+def encode_json(content: Any) -> bytes:
+    """As UTF-8. Text that is none, such as a path or a variable in another encoding, is escaped."""
+    try:
+        return json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(content).encode()
+
+
 def write_json(path: Path, content: Any, *, padded: bool = False) -> None:
-    encoded = json.dumps(content, ensure_ascii=False).encode()
+    encoded = encode_json(content)
     if padded:
         encoded = encoded.ljust(PADDED_SIZE) + b"\n"
     try:

@@ -1,4 +1,4 @@
-"""Former runs: when a job is run again under its name, the records and logs of the last run are kept.
+"""Previous runs: when a job is run again under its name, the records and logs of the last run are kept.
 
 They lie in history/NAMESPACE/NAME/NUMBER below the state directory, as they lay in the directory of the job.
 """
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NUMBER = "number"
-KEPT = (NUMBER, "job.json", "status.json", "pods.json", "events.jsonl", "engine.log", "logs")
+KEPT = (NUMBER, "job.json", "status.json", "pods.json", "events.jsonl", "engine.log", "metrics.jsonl", "logs")
 """Without the options of the run, which hold Secrets and the user's environment, and without volumes."""
 
 
 @dataclass(frozen=True)
-class FormerRun:
+class PreviousRun:
     number: int
     path: Path
     size: int
@@ -27,18 +27,18 @@ def size_of(path: Path) -> int:
 
 
 class History:
-    """The former runs of one name."""
+    """The previous runs of one name."""
 
     def __init__(self, root: Path, key: tuple[str, str]) -> None:
         self.path = root / "history" / key[0] / key[1]
 
-    def runs(self) -> list[FormerRun]:
+    def runs(self) -> list[PreviousRun]:
         """Oldest first."""
         found = (path for path in self.path.glob("*") if path.name.isdecimal() and path.is_dir())
-        return sorted((FormerRun(int(path.name), path, size_of(path)) for path in found), key=lambda run: run.number)
+        return sorted((PreviousRun(int(path.name), path, size_of(path)) for path in found), key=lambda run: run.number)
 
     def number_of(self, present: Path) -> int:
-        """Which run of this name the job in that directory is, from 1; jobs of 0.1 have not recorded it."""
+        """Which run of this name the job in that directory is, from 1; by default the one after the last kept."""
         try:
             return int((present / NUMBER).read_text())
         except (OSError, ValueError):
@@ -58,13 +58,17 @@ class History:
                 _remove(one)
         return number + 1
 
-    def trim(self, most: int, most_bytes: float) -> list[FormerRun]:
-        """Remove the oldest runs beyond a number and a size; returns what was removed, oldest first."""
-        total = 0
-        removed: list[FormerRun] = []
-        for age, run in enumerate(reversed(self.runs())):
-            total += run.size
-            if age >= most or total > most_bytes:
+    def trim(self, most: int, most_bytes: float) -> list[PreviousRun]:
+        """Keep the newest runs that fit into a number and a size; returns what was removed, oldest first.
+
+        A run that does not fit leaves the room to older ones: a single large one must not cost all of them.
+        """
+        kept, total = 0, 0
+        removed: list[PreviousRun] = []
+        for run in reversed(self.runs()):
+            if kept < most and total + run.size <= most_bytes:
+                kept, total = kept + 1, total + run.size
+            else:
                 removed.insert(0, run)
                 _remove(run.path)
         return removed
@@ -74,7 +78,7 @@ class History:
 
 
 def names_with_history(root: Path) -> list[tuple[str, str]]:
-    """Namespaces and names of jobs with former runs, also of jobs that no longer exist."""
+    """Namespaces and names of jobs with previous runs, also of jobs that no longer exist."""
     return sorted((path.parent.name, path.name) for path in root.glob("history/*/*") if path.is_dir())
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import shutil
 
-from paddlejob.local.state.store import JobFolder, Store
+from paddlejob.local.state.store import JobFolder, JobStore
 
 
-def remove_leftovers(store: Store) -> None:
-    """Of all jobs that no engine runs. The lock keeps another engine from starting the job meanwhile."""
+def remove_leftovers(store: JobStore) -> None:
+    """Of all jobs that no engine runs. An engine that starts the job meanwhile waits for the lock, as it is shared."""
     for folder in store.folders():
         if not (folder.path / "pods").is_dir() or folder.has_runner:
             continue
         lock = folder.runner_lock()
         try:
-            if lock.acquire():
+            if lock.acquire(shared=True):
                 remove_pods(folder)
                 lock.release()
         except OSError:

@@ -36,22 +36,5 @@ class PodRecord:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Self:
-        """Also reads records of version 0.1, which called the reason `trouble` and the message `words`."""
-        return cls(
-            name=stored["name"],
-            uid=stored["uid"],
-            role=stored["role"],
-            index=stored["index"],
-            attempt=stored["attempt"],
-            state=stored["state"],
-            address=stored["address"],
-            exit_code=stored["exitCode"],
-            reason=stored.get("reason", stored.get("trouble", "")),
-            message=stored.get("message", stored.get("words", "")),
-            pid=stored["pid"],
-            started=stored["started"] or "",
-            ended=stored["ended"] or "",
-            log=stored["log"],
-            removed=stored["removed"],
-            note=stored.get("note", ""),
-        )
+        fields = {**stored, "started": stored["started"] or "", "ended": stored["ended"] or ""}
+        return cls(exit_code=fields.pop("exitCode"), **fields)

@@ -15,16 +15,23 @@ from pydantic import TypeAdapter, ValidationError
 
 from paddlejob.api.types import PaddleJob, Phase, Status
 from paddlejob.engine.backend import Key
-from paddlejob.errors import BadInput
+from paddlejob.errors import BadInput, NotPossible
+from paddlejob.home import home_directory
 from paddlejob.local.options import RunOptions
-from paddlejob.local.state.files import DamagedFile, read_json, replace_file, write_json
+from paddlejob.local.state.files import DamagedFile, encode_json, read_json, replace_file, write_json
 from paddlejob.local.state.history import NUMBER, History
 from paddlejob.local.state.records import PodRecord
-from paddlejob.locks import ProcessLock, is_locked, locked
+from paddlejob.local.state.runner_lock import RECORD, RunnerLock, other_host, runs_here
+from paddlejob.locks import locked
+from paddlejob.logs.files import append_lines
 from paddlejob.plan import names, times
 
 Document = dict[str, Any]
-RUNNER_LOCK = "host.lock"
+PRIVATE = ("jobs", "history", "claims", "host", "interpreters", "stage")
+"""What only the user may read, whoever may read the directory around it: Secrets, environments, logs and volumes; and
+what containers execute, which nobody else may change."""
+LONGEST = 255
+"""Bytes that the name of a file can have."""
 MOST_EVENT_BYTES = 500_000
 """Then the older half is dropped: a view reads them all, and a job of weeks may restart thousands of times."""
 
@@ -34,7 +41,7 @@ def state_directory() -> Path:
     if given:
         return _directory(Path(given).expanduser().absolute())
     base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "paddlejob"
+    return (Path(base) if base else home_directory() / ".local" / "state") / "paddlejob"
 
 
 def _directory(path: Path) -> Path:
@@ -47,8 +54,8 @@ def _directory(path: Path) -> Path:
 
 def file_name(name: str, what: str = "name") -> str:
     """The name, if it can be that of one file in a directory; so no name leads out of the store."""
-    if not name or name.startswith(".") or "/" in name or "\0" in name:
-        raise BadInput(f"{name!r} is not a valid {what}; use lower-case letters, digits and '-'")
+    if not name or name.startswith(".") or "/" in name or "\0" in name or len(name.encode(errors="replace")) > LONGEST:
+        raise BadInput(f"{name[:LONGEST]!r} is not a valid {what}; use lower-case letters, digits and '-'")
     return name
 
 
@@ -56,7 +63,7 @@ class JobFolder:
     """The files of one job."""
 
     def __init__(self, root: Path, key: Key, path: Path | None = None) -> None:
-        """In the directory of the present job, or of a former run."""
+        """In the directory of the present job, or of a previous run."""
         self.key = key
         namespace, name = key
         self.path = path or root / "jobs" / file_name(namespace, "namespace") / file_name(name)
@@ -147,15 +154,10 @@ class JobFolder:
     def write_document(self, document: Document) -> None:
         write_json(self.path / "job.json", document)
 
-    def add_event(self, event: dict[str, Any]) -> None:
-        line = json.dumps(event, ensure_ascii=False).encode() + b"\n"
-        with (self.path / "events.jsonl").open("ab+") as file:
-            if file.tell():
-                file.seek(-1, os.SEEK_END)
-                line = line if file.read(1) == b"\n" else b"\n" + line
-            file.write(line)
-            size = file.tell()
-        if size > MOST_EVENT_BYTES:
+    def add_event(self, now: float, reason: str, message: str, *, warning: bool = False) -> None:
+        event = {"time": times.format(now), "reason": reason, "message": message}
+        line = encode_json(event | ({"warning": True} if warning else {})) + b"\n"
+        if append_lines(self.path / "events.jsonl", line) > MOST_EVENT_BYTES:
             self._drop_older_events()
 
     def _drop_older_events(self) -> None:
@@ -169,11 +171,26 @@ class JobFolder:
 
     @property
     def has_runner(self) -> bool:
-        """Whether a living process runs this job."""
-        return is_locked(self.path / RUNNER_LOCK)
+        """Whether a living process runs this job; of one on another machine, whether it has not said that it ended."""
+        return bool(self.other_host) or self.runs_here
 
-    def runner_lock(self) -> ProcessLock:
-        return ProcessLock(self.path / RUNNER_LOCK)
+    @property
+    def runs_here(self) -> bool:
+        """Whether a living process of this machine runs this job."""
+        return runs_here(self.path)
+
+    @property
+    def other_host(self) -> str:
+        """The name of another machine that runs this job; else empty."""
+        return other_host(self.path)
+
+    def runner_lock(self) -> RunnerLock:
+        return RunnerLock(self.path)
+
+    def take_over(self, command: str) -> str:
+        """How to run the job here although another machine did, with this command."""
+        host = self.other_host
+        return f"if {host} no longer runs it, remove {self.path / RECORD}, then {command}"
 
     def remove(self) -> None:
         """Renamed first, so that no other process sees half a job."""
@@ -206,7 +223,7 @@ def _event(line: str) -> dict[str, Any] | None:
         return None
 
 
-class Store:
+class JobStore:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or state_directory()
 
@@ -230,44 +247,29 @@ class Store:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
-    def begin(self, document: Document, options: RunOptions, now: float) -> tuple[JobFolder, ProcessLock]:
-        """Store a new job, and keep one of its name as a former run; returns it with the lock of its runner."""
+    def begin(self, document: Document, options: RunOptions, now: float) -> tuple[JobFolder, RunnerLock]:
+        """Store a new job, and keep one of its name as a previous run; returns it with the lock of its runner."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name in PRIVATE:
+            _make_private(self.root / name)
         given = document["metadata"]
         folder = self.folder((given.get("namespace") or "default", given["name"]))
         with locked(self.root / "begin.lock"):
             if folder.has_runner:
-                job = names.in_command(*folder.key)
-                raise BadInput(
-                    f"job {folder.key[1]} is already running; follow it with `pdj logs -f {job}`, end it with "
-                    f"`pdj delete {job}`, or give this job another name"
-                )
+                raise _already_running(folder)
+            stored, run = _stored(document, folder.key[0], now), options.to_json()
+            json.dumps([stored, run])  # Fails before the previous run of this name is moved.
+            number = History(self.root, folder.key).keep(folder.path)
             try:
-                self._create(folder, document, options, now)
-                lock = folder.runner_lock()
-                lock.acquire()
+                (folder.path / "logs").mkdir(parents=True)
+            except FileExistsError:
+                # Another machine, where locks do not reach that far.
+                raise _already_running(folder) from None
+            try:
+                return folder, _create(folder, stored, run, number)
             except OSError:
                 folder.remove()
                 raise
-        return folder, lock
-
-    def _create(self, folder: JobFolder, document: Document, options: RunOptions, now: float) -> None:
-        metadata = {
-            **document["metadata"],
-            "namespace": folder.key[0],
-            "uid": str(uuid.uuid4()),
-            "generation": 1,
-            "creationTimestamp": times.format(now),
-        }
-        stored, run = {**document, "metadata": metadata}, options.to_json()
-        json.dumps([stored, run])  # Fails before the former run of this name is moved.
-        number = History(self.root, folder.key).keep(folder.path)
-        (folder.path / "logs").mkdir(parents=True)
-        (folder.path / NUMBER).write_text(f"{number}\n")
-        folder.write_status(Status())
-        write_json(folder.path / "run.json", run)
-        (folder.path / "run.json").chmod(0o600)  # It holds Secrets and the user's environment.
-        folder.write_document(stored)
 
     def prune(self, now: float) -> None:
         """Remove finished jobs whose ttlSecondsAfterFinished is over."""
@@ -278,6 +280,48 @@ class Store:
                 continue
             if job and not folder.has_runner and job.status.finished and _expired(job, now):
                 folder.remove()
+
+
+def _make_private(path: Path) -> None:
+    path.mkdir(exist_ok=True)
+    try:
+        path.chmod(0o700)
+    except PermissionError:
+        raise NotPossible(
+            f"{path} belongs to another user, who could read and change your jobs; set PADDLEJOB_STATE to a directory "
+            "of your own"
+        ) from None
+
+
+def _stored(document: Document, namespace: str, now: float) -> Document:
+    added = {
+        "namespace": namespace,
+        "uid": str(uuid.uuid4()),
+        "generation": 1,
+        "creationTimestamp": times.format(now),
+    }
+    return {**document, "metadata": {**document["metadata"], **added}}
+
+
+def _create(folder: JobFolder, stored: Document, run: dict[str, Any], number: int) -> RunnerLock:
+    """Its runner comes before the file that shows it to others."""
+    lock = folder.runner_lock()
+    lock.acquire()
+    (folder.path / NUMBER).write_text(f"{number}\n")
+    folder.write_status(Status())
+    write_json(folder.path / "run.json", run)
+    (folder.path / "run.json").chmod(0o600)  # It holds Secrets and the user's environment.
+    folder.write_document(stored)
+    return lock
+
+
+def _already_running(folder: JobFolder) -> BadInput:
+    job, host = names.in_command(*folder.key), folder.other_host
+    return BadInput(
+        f"job {folder.key[1]} is already running{f' on {host}' if host else ''}; follow it with `pdj logs -f {job}`, "
+        f"stop it with `pdj suspend {job}`, or give this job another name"
+        + (f"; {folder.take_over('try again')}" if host else "")
+    )
 
 
 def _expired(job: PaddleJob, now: float) -> bool:

@@ -21,6 +21,7 @@ from paddlejob.plan import progress, times
 
 Family = GaugeMetricFamily | CounterMetricFamily
 Clock = Callable[[], float]
+Value = Callable[[Status, float], float | None]
 UNSEEN, UNREADABLE = "Unseen", "Unreadable"
 PHASES = (*(phase.value for phase in Phase), UNSEEN, UNREADABLE)
 """Each is exposed, at zero too: an alert on a phase must not miss the first job in it."""
@@ -65,7 +66,7 @@ class LeaderCollector(Collector):
         ours = [job for job in self._informers.jobs if isinstance(job, PaddleJob) and job.spec.is_ours]
         active = [job for job in ours if _is_active(job.status)]
         for one, value in PER_JOB.items():
-            values = [((job.namespace, job.name), value(job.status, now)) for job in active]
+            values = [((job.namespace, job.name), _if_readable(value, job.status, now)) for job in active]
             yield _filled(one, [(labels, found) for labels, found in values if found is not None])
 
 
@@ -75,6 +76,14 @@ def _filled(one: Metric, values: Iterable[tuple[tuple[str, ...], float]]) -> Fam
     for labels, value in values:
         family.add_metric(labels, value)
     return family
+
+
+def _if_readable(value: Value, status: Status, now: float) -> float | None:
+    """Others may write to the status of a job, which then has an event about it; all other metrics are served."""
+    try:
+        return value(status, now)
+    except ValueError:
+        return None
 
 
 def _phase(job: PaddleJob | UnreadableJob) -> str:
@@ -99,7 +108,7 @@ def _output_age(status: Status, now: float) -> float | None:
     return max(0.0, now - max(times.parse(last), began))
 
 
-PER_JOB: dict[Metric, Callable[[Status, float], float | None]] = {
+PER_JOB: dict[Metric, Value] = {
     metric.GOODPUT: _goodput,
     metric.JOB_STEP: lambda status, now: status.progress.step if status.progress else None,
     metric.JOB_STEPS: lambda status, now: status.progress.totalSteps if status.progress else None,

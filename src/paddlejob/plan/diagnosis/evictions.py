@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+from paddlejob import contract
+from paddlejob.api.quantity import parse_quantity
+
 REASON = "Evicted"
 LIMITS = {
     "exceeded its local ephemeral storage limit": "resources.limits.ephemeral-storage",
@@ -18,10 +21,9 @@ LIMITS = {
 NODE_LOW = re.compile(r"The node was low on resource: ([a-z-]+)\.")
 CONTAINER = re.compile(r"Container (\S+) was using (\S+), request is ([^\s,]+)")
 """Only containers that use more than they request are listed."""
-POD = re.compile(r"Pod \S+ was using (\S+), request is ([^\s,]+)")
+QUANTITY = contract.QUANTITY.strip("^$")
+POD = re.compile(rf"Pod \S+ was using (?P<used>{QUANTITY}), request is (?P<requested>{QUANTITY})")
 """Of a pod with resources of its own, which is listed in any case; its containers need no requests."""
-UNITS = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-UNITS |= {f"{letter}i": 1024.0 ** (power + 1) for power, letter in enumerate("KMGTP")}
 
 
 def is_self_inflicted(message: str, training_container: str) -> bool:
@@ -32,7 +34,7 @@ def is_self_inflicted(message: str, training_container: str) -> bool:
         return False
     whole = POD.search(message)
     if whole:
-        return _bytes(whole[1]) > _bytes(whole[2])
+        return parse_quantity(whole["used"]) > parse_quantity(whole["requested"])
     return any(one[1] == training_container for one in CONTAINER.finditer(message))
 
 
@@ -44,8 +46,3 @@ def remedy(message: str) -> str:
     low = NODE_LOW.search(message)
     resource = low[1] if low else "memory"
     return f"set resources.requests.{resource} to what the program uses, or make it use less"
-
-
-def _bytes(quantity: str) -> float:
-    found = re.fullmatch(r"([0-9.]+)([a-zA-Z]*)", quantity)
-    return float(found[1]) * UNITS.get(found[2], 1.0) if found else 0.0

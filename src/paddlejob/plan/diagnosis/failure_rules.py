@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import ExitCodeOperator, ExitCodes, FailureAction, FailureRule
-from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
-
-REASON = "FailurePolicy"
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,8 @@ def decide(s: Snapshot, cause: Cause, pods: Iterable[Pod] | None = None) -> Deci
 
 def fatal(decision: Decision, cause: Cause) -> Cause:
     """The cause of a job that a rule ends."""
-    headline, newline, output = cause.message.partition("\n")
-    message = f"{headline}; {decision.rule} ends the job instead of restarting it{newline}{output}"
-    return Cause(REASON, message, permanent=True)
+    ended = cause.adding(f"{decision.rule} ends the job instead of restarting it")
+    return replace(ended, reason=Reason.FAILURE_POLICY, permanent=True)
 
 
 def _applies(rule: FailureRule, cause: Cause, ended: list[Pod]) -> bool:

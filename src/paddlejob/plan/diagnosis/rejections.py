@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from paddlejob.plan.actions import Action, Create, Plan
-from paddlejob.plan.times import earliest, exponential_delay
-from paddlejob.plan.world import Rejection, World
+from paddlejob.api.reasons import Reason
+from paddlejob.delays import exponential_delay
+from paddlejob.plan.actions import Action, Create, Delete, Plan
+from paddlejob.plan.cause import Cause
+from paddlejob.plan.times import earliest
+from paddlejob.plan.world import Pod, Rejection, World
 
 FIRST_DELAY = 2.0
 LONGEST_DELAY = 60.0
@@ -15,13 +18,28 @@ LONGEST_HOLDING = 10.0
 """A job that holds pods while it waits for others tries more often: what another job releases must find a taker."""
 BEING_DELETED_DELAY = 1.0
 BEING_DELETED = "BeingDeleted"
-NAME_TAKEN = "NameTaken"
-SERVER_ERROR = "ApiServerError"
+DELETING = "deleting "
 
 
 def name_of(action: Action) -> str:
     """The name under which the rejection of an action is remembered."""
+    if isinstance(action, Delete):
+        return deleting(action.name)
     return action.name if isinstance(action, Create) else type(action).__name__
+
+
+def deleting(name: str) -> str:
+    return f"{DELETING}{name}"
+
+
+def of_creates(world: World) -> list[Rejection]:
+    """Why objects are missing. A pod that was deleted by something else and exists again is not."""
+    there = {pod.name for pod in world.pods}
+    return [
+        one
+        for one in world.rejections
+        if not one.name.startswith(DELETING) and not (one.reason == Reason.POD_DELETED and one.name in there)
+    ]
 
 
 def hold_back(decided: Plan, world: World, now: float) -> Plan:
@@ -49,6 +67,13 @@ def retry_at(rejection: Rejection, world: World) -> float:
     return rejection.at + exponential_delay(rejection.times, FIRST_DELAY, longest)
 
 
+def denied(world: World, pods: Iterable[Pod]) -> Cause | None:
+    """Why the pods are not deleted: a policy denies it, or a permission is missing."""
+    wanted = {deleting(pod.name) for pod in pods}
+    found = newest(one for one in world.rejections if one.name in wanted)
+    return describe(found) if found else None
+
+
 def newest(found: Iterable[Rejection]) -> Rejection | None:
     return max(found, key=lambda one: one.at, default=None)
 
@@ -57,28 +82,35 @@ def is_over_quota(rejection: Rejection) -> bool:
     return "exceeded quota" in rejection.message
 
 
-def describe(rejection: Rejection) -> tuple[str, str]:
-    """The reason and the message for the job's status."""
+def may_be_freed(rejection: Rejection, attempt: int) -> bool:
+    """A quota counts pods of the attempt before until they are gone, and for a moment longer."""
+    return attempt > 1 and is_over_quota(rejection) and rejection.times == 1
+
+
+def describe(rejection: Rejection) -> Cause:
+    """For the job's status."""
     name, message = rejection.name, rejection.message
     if rejection.reason == BEING_DELETED:
-        return "WaitingForOldPods", f"waiting for {name} of an earlier job to be deleted: {message}"
-    if rejection.reason == NAME_TAKEN:
-        return (
-            NAME_TAKEN,
-            f"{name} already exists and belongs to something else; delete it or rename the job: {message}",
-        )
-    if rejection.reason == SERVER_ERROR:
-        return SERVER_ERROR, (
-            f"the API server failed to create {name}; retrying. The job needs no change; check the API server and "
-            f"etcd: {message}"
-        )
+        return Cause(Reason.WAITING_FOR_OLD_PODS, f"waiting for {name} of an earlier job to be deleted: {message}")
+    if rejection.reason == Reason.POD_DELETED:
+        again = f"{rejection.times} times so far" if rejection.times > 1 else "once so far"
+        remedy = "find out what deletes it, for example a clean-up policy or a descheduler, and exempt the job's pods"
+        return Cause(Reason.POD_DELETED, f"pod {name} is deleted by something else before it starts, {again}", remedy)
+    if name.startswith(DELETING):
+        remedy = f"the job goes on when its old pods are gone; change the policy or the permission: {message}"
+        return Cause(Reason.ADMISSION_REJECTED, f"the API server rejected {name}", remedy)
+    if rejection.reason == Reason.NAME_TAKEN:
+        fact = f"{name} already exists and belongs to something else"
+        return Cause(Reason.NAME_TAKEN, fact, f"delete it or rename the job: {message}")
+    if rejection.reason == Reason.API_SERVER_ERROR:
+        remedy = f"retrying. The job needs no change; check the API server and etcd: {message}"
+        return Cause(Reason.API_SERVER_ERROR, f"the API server failed to create {name}", remedy)
     if is_over_quota(rejection):
-        return "QuotaExceeded", (
-            f"{name} exceeds the namespace's quota; delete other objects, raise the quota or request less: {message}"
-        )
+        remedy = f"delete other objects, raise the quota or request less: {message}"
+        return Cause(Reason.QUOTA_EXCEEDED, f"{name} exceeds the namespace's quota", remedy)
     if "failed calling webhook" in message:
-        return "WebhookFailed", (
-            f"{name} cannot be created because an admission webhook does not respond; repair it, or delete its "
-            f"configuration if it is a leftover (`pdj doctor` names it): {message}"
-        )
-    return "AdmissionRefused", f"the API server rejected {name}; change the job accordingly: {message}"
+        fact = f"{name} cannot be created because an admission webhook does not respond"
+        remedy = "repair it, or delete its configuration if it is a leftover (`pdj doctor` names it)"
+        return Cause(Reason.WEBHOOK_FAILED, fact, f"{remedy}: {message}")
+    remedy = f"change the job accordingly: {message}"
+    return Cause(Reason.ADMISSION_REJECTED, f"the API server rejected {name}", remedy)

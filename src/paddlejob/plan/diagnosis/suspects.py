@@ -1,7 +1,8 @@
 """Nodes on which this job failed alone: twice on the same node, and the next attempts avoid it.
 
 A failure is alone if the pods that failed by themselves were all on one node. Workers that abort because a peer died do
-not count, and neither does a program that used too much: out of memory, or an eviction for its usage.
+not count, and neither does a program that used too much: out of memory, or an eviction for its usage. The only pod of
+a job always fails alone, which says nothing about its node.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def blame(s: Snapshot) -> Blame:
 
 def _failed_alone(s: Snapshot) -> str:
     """The node of all pods that failed by themselves; empty if there is none or more than one."""
-    if s.world.one_machine or not s.published:
+    if s.world.one_machine or not s.published or len(s.slots) == 1:
         return ""
     failed = [pod for pod in s.current.values() if pod.phase is PodPhase.FAILED and not pod.disrupted]
     own = [pod for pod in failed if pod.exit_code != PEER_DIED] or failed

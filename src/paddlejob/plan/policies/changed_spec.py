@@ -10,11 +10,12 @@ while the job is suspended, which takes two generations to go unnoticed.
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Role
 from paddlejob.plan import indexes
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.objects.build_mark import is_built_from, templates_changed
+from paddlejob.plan.cause import Cause
+from paddlejob.plan.manifests.build_mark import is_built_from, templates_changed
 from paddlejob.plan.restarts.rebuild import rebuild
 from paddlejob.plan.size import is_resizable
 from paddlejob.plan.snapshot import Snapshot
@@ -29,15 +30,16 @@ def rebuild_changed(s: Snapshot) -> Plan | None:
     built = all(is_built_from(s.job, mark) for mark in {pod.build for pod in s.current.values()})
     if not scaled and (built or not _changed(s)):
         return None
-    cause = Cause("SpecChanged", "the number of workers or a template was changed; rebuilding the pods")
+    cause = Cause(Reason.SPEC_CHANGED, "the number of workers or a template was changed", "rebuilding the pods")
     return rebuild(s, cause, because="the spec was changed", delay=0)
 
 
 def _scale_down(s: Snapshot, wanted: int) -> Plan:
-    message = f"scaled down from {len(s.members)} to {wanted} workers; training continues from its checkpoint"
+    fact = f"scaled down from {len(s.members)} to {wanted} workers"
+    cause = Cause(Reason.SCALED_DOWN, fact, "training continues from its checkpoint")
     kept = indexes.format(sorted(s.members)[:wanted])
     worker = s.status.role(Role.WORKER).model_copy(update={"members": kept})
-    return rebuild(s.reporting(worker=worker), Cause("ScaledDown", message), because="scaled down", delay=0)
+    return rebuild(s.reporting(worker=worker), cause, because="scaled down", delay=0)
 
 
 def _changed(s: Snapshot) -> bool:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.plan import times
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.finish import fail
 from paddlejob.plan.snapshot import Snapshot
 
 
-def fail_overdue(s: Snapshot) -> Plan | None:
+def fail_past_deadline(s: Snapshot) -> Plan | None:
     due = deadline(s)
     if due is None or s.now < due:
         return None
-    message = (
-        f"the job was active for longer than activeDeadlineSeconds ({s.job.spec.activeDeadlineSeconds} s); "
-        "raise it, or shorten the training"
-    )
-    return fail(s, Cause("DeadlineExceeded", message))
+    fact = f"the job was active for longer than activeDeadlineSeconds ({s.job.spec.activeDeadlineSeconds} s)"
+    return fail(s, Cause(Reason.DEADLINE_EXCEEDED, fact, "raise it, or shorten the training"))
 
 
 def deadline(s: Snapshot) -> float | None:

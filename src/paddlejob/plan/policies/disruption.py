@@ -8,9 +8,9 @@ from __future__ import annotations
 from paddlejob.api.types import FailureAction
 from paddlejob.plan.actions import Plan
 from paddlejob.plan.diagnosis import causes, failure_rules
-from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
 from paddlejob.plan.policies.failure import restart_counted
+from paddlejob.plan.restarts import backoff
 from paddlejob.plan.restarts.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 
@@ -25,6 +25,5 @@ def settle_disruption(s: Snapshot) -> Plan | None:
     if decision and decision.action is FailureAction.RESTART:
         return restart_counted(s, found)
     count = s.status.disruptions + 1
-    message = f"{found.message}; rebuilding the job (disruption {count}, not counted as a failure)"
-    because = f"disruption {count}"
-    return restart(s, Cause(found.reason, message), because=because, disruptions=count)
+    cause = found.adding(f"rebuilding the job (disruption {count}, not counted as a failure)")
+    return restart(s, cause, backoff.delay(s), because=f"disruption {count}", disruptions=count)

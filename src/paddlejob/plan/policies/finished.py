@@ -13,7 +13,7 @@ def tidy_finished(s: Snapshot) -> Plan | None:
     if not s.status.finished:
         return None
     assert s.status.phase is not None
-    status = reported(s, s.status.phase, s.status.reason, s.status.message)
+    status = reported(s, s.status.phase)
     ttl = s.job.spec.ttlSecondsAfterFinished
     expires = None if ttl is None else times.parse(s.status.completionTime) + ttl
     if expires is not None and s.now >= expires:

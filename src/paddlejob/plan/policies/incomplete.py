@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Role
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.finish import fail
 from paddlejob.plan.snapshot import Snapshot
 
@@ -12,6 +13,5 @@ from paddlejob.plan.snapshot import Snapshot
 def fail_incomplete(s: Snapshot) -> Plan | None:
     if Role.WORKER in s.job.spec.roles:
         return None
-    return fail(
-        s, Cause("InvalidSpec", "spec.worker is missing; every job needs workers: add it and submit the job again")
-    )
+    remedy = "every job needs workers: add it and submit the job again"
+    return fail(s, Cause(Reason.INVALID_SPEC, "spec.worker is missing", remedy))

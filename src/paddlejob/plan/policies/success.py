@@ -6,9 +6,11 @@ that an elastic job lacks do not: the others train their part.
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Phase
 from paddlejob.plan import times
 from paddlejob.plan.actions import Plan, RecordEvent
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.finish import clean_up
 from paddlejob.plan.report import reported
 from paddlejob.plan.size import is_resizable
@@ -21,5 +23,5 @@ def settle_success(s: Snapshot) -> Plan | None:
         return None
     workers = len(needed)
     message = f"all {workers} workers succeeded" if workers > 1 else "the worker succeeded"
-    status = reported(s, Phase.COMPLETED, "Completed", message, completionTime=times.format(s.now))
-    return Plan(status, (*clean_up(s, Phase.COMPLETED), RecordEvent("Completed", message)))
+    status = reported(s, Phase.COMPLETED, Cause(Reason.COMPLETED, message), completionTime=times.format(s.now))
+    return Plan(status, (*clean_up(s, Phase.COMPLETED), RecordEvent(Reason.COMPLETED, message)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Phase
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan, RecordEvent
+from paddlejob.plan.cause import Cause
+from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.finish import leave_gang
 from paddlejob.plan.report import reported
 from paddlejob.plan.restarts.rebuild import delete_pods, pause
@@ -15,9 +18,10 @@ def hold_suspended(s: Snapshot) -> Plan | None:
     if not s.job.spec.suspend:
         return None
     command = f"pdj resume {names.in_command(s.job.namespace, s.job.name)}"
-    message = f"spec.suspend is true; run `{command}` or set it to false to continue"
-    if s.status.phase is Phase.SUSPENDED:
-        status = reported(s, Phase.SUSPENDED, "Suspended", message)
-        return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s)))
-    status = reported(s, Phase.SUSPENDED, "Suspended", message, **pause(s))
-    return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), RecordEvent("Suspended", message)))
+    cause = Cause(Reason.SUSPENDED, "spec.suspend is true", f"run `{command}` or set it to false to continue")
+    paused = s.status.phase is Phase.SUSPENDED
+    status = reported(
+        s, Phase.SUSPENDED, rejections.denied(s.world, s.world.pods) or cause, **({} if paused else pause(s))
+    )
+    events = () if paused else (RecordEvent(cause.reason, cause.message),)
+    return Plan(status, (*delete_pods(s, "suspended"), *leave_gang(s), *events))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Phase, Role
 from paddlejob.plan import names, times
 from paddlejob.plan.actions import Plan, Wake
-from paddlejob.plan.diagnosis import reasons
+from paddlejob.plan.cause import Cause
+from paddlejob.plan.diagnosis.waiting import why_waiting
+from paddlejob.plan.policies.stalled import about_to_stall
+from paddlejob.plan.policies.startup.startup_deadline import startup_deadline
 from paddlejob.plan.report import reported
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
@@ -14,23 +18,36 @@ WAKE_AGAIN = 3.0
 MOST_WAKES = 2
 FEW = 0.1
 """Share of the pods of a job."""
+PATTERN_TOO_SLOW = (
+    "spec.progress.pattern takes the operator too long, so it is no longer used and the job shows no progress",
+    "simplify it: avoid repetitions of repetitions and large counts such as {0,500}",
+)
 
 
 def watch_training(s: Snapshot) -> Plan:
     pods = s.current.values()
     unfinished = [pod for pod in pods if not pod.ended]
     if all(pod.phase is PodPhase.RUNNING for pod in unfinished):
-        reason, message = ("ScaleRejected", s.scale_rejected) if s.scale_rejected else ("Running", _progress(s))
-        return Plan(reported(s, Phase.RUNNING, reason, message))
+        cause = _note(s) or Cause(Reason.RUNNING, _progress(s))
+        return Plan(reported(s, Phase.RUNNING, cause))
     phase = s.status.phase if s.status.phase is Phase.RUNNING else Phase.STARTING
     started = sum(pod.phase is PodPhase.RUNNING for pod in pods)
-    reason, message = reasons.waiting(s) or ("Starting", f"{started} of {len(s.slots)} pods are running")
+    cause = why_waiting(s) or Cause(Reason.STARTING, f"{started} of {len(s.slots)} pods are running")
     can_start = s.status.attempt in s.world.environments
     waiting = _waiting(unfinished) if can_start else []
     due = [pod for pod in waiting if may_be_woken(pod, s.now)]
     wakes = tuple(Wake(pod, pod.woken + 1, s.now) for pod in due)
     wake_at = times.earliest(*(max(pod.woken_at, s.now if pod in due else 0) + WAKE_AGAIN for pod in waiting))
-    return Plan(reported(s, phase, reason, message), wakes, wake_at)
+    return Plan(reported(s, phase, cause), wakes, times.earliest(wake_at, startup_deadline(s)))
+
+
+def _note(s: Snapshot) -> Cause | None:
+    """What its user should know about a job although it trains."""
+    if s.scale_rejected:
+        return Cause(Reason.SCALE_REJECTED, s.scale_rejected)
+    if s.world.logs and s.world.logs.pattern_too_slow and s.world.logs.attempt == s.status.attempt:
+        return Cause(Reason.PATTERN_TOO_SLOW, *PATTERN_TOO_SLOW)
+    return about_to_stall(s)
 
 
 def _waiting(unfinished: list[Pod]) -> list[Pod]:

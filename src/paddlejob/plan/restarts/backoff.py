@@ -8,8 +8,12 @@ own and crashes at once would otherwise be restarted five times a second, withou
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from paddlejob.api.types import Phase, Progress
+from paddlejob.delays import exponential_delay
 from paddlejob.plan import times
+from paddlejob.plan.restarts.shutdown import unmount_time
 from paddlejob.plan.snapshot import Snapshot
 
 FIRST_DELAY = 2.0
@@ -46,12 +50,24 @@ def _trained(s: Snapshot) -> float:
     return s.now - began
 
 
-def series(s: Snapshot) -> int:
+@dataclass(frozen=True)
+class Delay:
+    """How long the next restart waits."""
+
+    series: int
     """How many attempts in a row, with the current one, ended without progress or within seconds."""
+    least: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        backoff = exponential_delay(self.series, FIRST_DELAY, LONGEST_DELAY) if self.series else 0.0
+        return max(backoff, self.least)
+
+    def __str__(self) -> str:
+        return f"in {self.seconds:.0f} s" if self.seconds else "now"
+
+
+def delay(s: Snapshot) -> Delay:
     lasted = _trained(s) >= SHORTEST_ATTEMPT
-    return 0 if made_progress(s) and lasted else s.status.restartsWithoutProgress + 1
-
-
-def delay(series: int) -> float:
-    """Seconds before the restart that follows such a series."""
-    return times.exponential_delay(series, FIRST_DELAY, LONGEST_DELAY) if series else 0.0
+    series = 0 if made_progress(s) and lasted else s.status.restartsWithoutProgress + 1
+    return Delay(series, least=unmount_time(s))

@@ -7,6 +7,7 @@ import { jobsPage } from "./jobs.js";
 import { logsPage } from "./logs.js";
 import { machinePage } from "./machine.js";
 import { apply, preferences, remember } from "./preferences.js";
+import { enter, whenEntered } from "./session.js";
 
 const THEMES = ["auto", "light", "dark"];
 const SYMBOLS = { auto: "◐", light: "☀", dark: "☾" };
@@ -22,6 +23,15 @@ function frame() {
 }
 
 const current = () => (location.hash.startsWith("#/machine") ? "machine" : "jobs");
+
+async function open() {
+  if (await enter()) return route();
+  page.close();
+  page = { close() {} };
+  frame();
+  replace(main, h("div", { class: "login" }, h("h1", {}, "pdj web"), h("p", {}, `${t("enter")} `, h("code", {}, "pdj web --url"), ` ${t("enterBy")}`)));
+  whenEntered(route);
+}
 
 function route() {
   page.close();
@@ -56,7 +66,7 @@ function nextLanguage() {
   preferences.language = preferences.language === "zh" ? "en" : "zh";
   remember("language", preferences.language);
   apply();
-  route();
+  open();
 }
 
 function move(step) {
@@ -83,7 +93,7 @@ function onKey(event) {
   else if (event.key === "Enter" && event.target.dataset?.link) location.hash = event.target.dataset.link;
 }
 
-addEventListener("hashchange", route);
+addEventListener("hashchange", open);
 addEventListener("keydown", onKey);
 apply();
-route();
+open();

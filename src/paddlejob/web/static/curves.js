@@ -6,7 +6,6 @@ import { h, replace } from "./dom.js";
 import { t } from "./i18n.js";
 
 const PAUSE = 1000;
-const READING = 100;
 const IDLE = 10000;
 
 export class Curves {
@@ -41,15 +40,13 @@ export class Curves {
   async update() {
     clearTimeout(this.timer);
     if (this.closed) return;
-    let reading = false;
     if (!document.hidden) {
       const series = await get(`${jobPath(this.row)}/series`).catch(() => null);
       await Promise.all([...this.others.values()].map(async (other) => { other.series = await get(`${jobPath(other.row)}/series`).catch(() => other.series); }));
       if (this.closed) return;
       if (series) this.show(series);
-      reading = [series, ...[...this.others.values()].map((other) => other.series)].some((one) => one && !one.complete);
     }
-    this.timer = setTimeout(() => this.update(), reading ? READING : this.active ? PAUSE : IDLE);
+    this.timer = setTimeout(() => this.update(), this.active ? PAUSE : IDLE);
   }
 
   show(series) {

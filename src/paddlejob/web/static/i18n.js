@@ -65,6 +65,7 @@ const TEXTS = {
   cpu: ["CPU", "CPU"],
   memory: ["Memory", "内存"],
   gpu: ["GPU", "GPU"],
+  devices: ["Devices", "设备"],
   events: ["Events", "事件"],
   noEvents: ["No events.", "没有事件。"],
   time: ["Time", "时间"],
@@ -99,7 +100,7 @@ const TEXTS = {
     "The job and its logs are removed. This cannot be undone.",
     "任务及其日志将被删除，且无法恢复。",
   ],
-  "about-rerun": ["The job starts over. This machine keeps the logs of the former run; a cluster deletes them.", "任务将重新开始。本机会保留之前的日志；集群会删除。"],
+  "about-rerun": ["The job starts over. This machine keeps the logs of the previous run; a cluster deletes them.", "任务将重新开始。本机会保留之前的日志；集群会删除。"],
   workers: ["Workers", "worker 数量"],
   allReplicas: ["All replicas", "所有副本"],
   latest: ["latest attempt", "最近一次尝试"],
@@ -107,6 +108,7 @@ const TEXTS = {
   wrap: ["Wrap lines", "自动换行"],
   search: ["Search (regular expression)", "搜索（正则表达式）"],
   download: ["Download", "下载"],
+  downloading: ["Downloading …", "正在下载…"],
   noLogs: ["No output yet.", "还没有输出。"],
   noMatches: ["No line matches.", "没有匹配的行。"],
   matches: [
@@ -117,9 +119,14 @@ const TEXTS = {
   skipped: [(size) => `… ${size} left out; download the log to see all …`, (size) => `… 略去 ${size}；下载日志可查看全部 …`],
   ended: ["The job has ended.", "任务已结束。"],
   lost: ["Connection to pdj web lost; retrying.", "与 pdj web 的连接已断开，正在重试。"],
-  newServer: [
-    "pdj web was started again. Open the URL that it has printed now.",
-    "pdj web 已重新启动。请打开它新打印的网址。",
+  sessionOver: [
+    "The session of this browser has ended. Run `pdj web --url` and open the URL that it prints.",
+    "此浏览器的会话已结束。请运行 `pdj web --url` 并打开它打印的网址。",
+  ],
+  enter: ["This browser has no session yet. Run", "此浏览器还没有会话。请在运行 pdj web 的机器上执行"],
+  enterBy: [
+    "on the machine on which pdj web runs, and open the URL that it prints. Each URL works once, also the one that pdj web itself printed.",
+    "并打开它打印的网址。每个网址只能使用一次，包括 pdj web 自己打印的网址。",
   ],
   stale: ["Shown as last seen.", "显示的是最近一次的状态。"],
   readOnly: ["read-only", "只读"],

@@ -1,7 +1,7 @@
 // The logs of a job: the end of one replica's log or of all, what is added, and lines that match.
 
 import { coloured } from "./ansi.js";
-import { get, jobPath, Stream } from "./api.js";
+import { download, get, jobPath, Stream } from "./api.js";
 import { h, replace } from "./dom.js";
 import { bytes } from "./format.js";
 import { t } from "./i18n.js";
@@ -23,7 +23,7 @@ export function logsPage(main, row, replica = "") {
   const search = h("input", { type: "search", class: "search", placeholder: t("search"), "aria-label": t("search"), oninput: () => later() });
   const follow = h("button", { "aria-pressed": "true", class: "toggle", onclick: () => setFollowing(!following) }, t("follow"));
   const wrap = h("button", { "aria-pressed": String(state.wrap), class: "toggle", onclick: () => { state.wrap = !state.wrap; wrapLines(); } }, t("wrap"));
-  const download = h("a", { class: "button", download: "" }, t("download"));
+  const saving = h("button", { onclick: save }, t("download"));
   const bars = new Map();
   let known = [];
   let timer = 0;
@@ -42,6 +42,13 @@ export function logsPage(main, row, replica = "") {
     follow.setAttribute("aria-pressed", String(on));
     if (on && search.value) find();
     else if (on) lines.scrollTop = lines.scrollHeight;
+  }
+
+  async function save() {
+    saving.disabled = true;
+    note.textContent = t("downloading");
+    note.textContent = await download(`${base}/download?${query()}`).then(() => "", (problem) => problem.message);
+    saving.disabled = false;
   }
 
   async function fill() {
@@ -107,7 +114,6 @@ export function logsPage(main, row, replica = "") {
   async function reload() {
     stop();
     const turn = (searching += 1);
-    download.href = `${base}/download?${query()}`;
     if (search.value) return find();
     replace(lines);
     note.textContent = "";
@@ -134,7 +140,7 @@ export function logsPage(main, row, replica = "") {
   }
 
   lines.addEventListener("wheel", (event) => { if (event.deltaY < 0) setFollowing(false); }, { passive: true });
-  replace(main, jobHead(row, "logs"), h("div", { class: "toolbar" }, h("h1", { class: "small" }, row.name), replicas, attempts, search, follow, wrap, download), note, lines);
+  replace(main, jobHead(row, "logs"), h("div", { class: "toolbar" }, h("h1", { class: "small" }, row.name), replicas, attempts, search, follow, wrap, saving), note, lines);
   wrapLines();
   reload();
   return { close: () => { clearTimeout(timer); stop(); searching += 1; }, search };

@@ -72,7 +72,7 @@ function table(title, heads, rows) {
 function gpus(found) {
   const memory = (gpu) => (gpu.capacity === null ? "" : `${bytes(gpu.memory)} / ${bytes(gpu.capacity)}`);
   const rows = found.map((gpu) => [gpu.index, gpu.name, gpu.percent === null ? "" : gauge(gpu.percent), memory(gpu), gpu.holder || t("free")]);
-  return table("GPU", ["#", t("name"), t("used"), t("memory"), t("holders")], rows);
+  return table(t("devices"), ["#", t("name"), t("used"), t("memory"), t("holders")], rows);
 }
 
 function gauge(percent) {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paddlejob.api.types import PastAttempt, Role
-from paddlejob.client.targets.target import JobView
 from paddlejob.plan.past_attempts import begin
+from paddlejob.targets.views import JobView
 from paddlejob.web.views.row import moment
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from paddlejob.client.targets.target import JobView
+from paddlejob.targets.views import JobView
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import orjson
 
 from paddlejob.api.types import Phase
 from paddlejob.client.describe.next_step import next_step
-from paddlejob.client.targets.target import EventView, JobView, PodView
-from paddlejob.client.watch.usage import Usage
+from paddlejob.targets.views import EventView, JobView, PodView, Usage
 from paddlejob.web.views.attempts import Attempt, attempts_of
 from paddlejob.web.views.commands import Command, commands
 from paddlejob.web.views.row import Row, moment, row_of

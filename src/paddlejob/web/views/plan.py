@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from paddlejob.api.types import Status
 from paddlejob.client.describe.formats import to_yaml
 from paddlejob.client.planned import planned_objects
-from paddlejob.client.targets.target import JobView
 from paddlejob.errors import PaddleJobError
+from paddlejob.targets.views import JobView
 
 SHOWN = 20
 """A job of a thousand workers has as many pods, which differ in little but their index."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paddlejob import contract
 from paddlejob.api.types import PaddleJob, Phase
-from paddlejob.client.targets.target import JobView
 from paddlejob.plan import times
-from paddlejob.plan.objects.pod_group import is_gang
+from paddlejob.targets.views import JobView
 
 MESSAGE_LIMIT = 300
 Key = tuple[str, str]
@@ -62,17 +60,8 @@ def row_of(target: str, view: JobView, spark: tuple[float, ...] = ()) -> Row:
         started=moment(status.startTime),
         ended=moment(status.completionTime),
         spark=spark,
-        queue=queue_of(job),
+        queue=view.queue,
     )
-
-
-def queue_of(job: PaddleJob) -> str:
-    if name := job.metadata.labels.get(contract.LABEL_QUEUE):
-        return f"kueue/{job.namespace}/{name}"
-    if not job.spec.roles or not is_gang(job):
-        return ""
-    policy = job.spec.schedulingPolicy
-    return f"volcano/{(policy and policy.queue) or 'default'}"
 
 
 def fraction_of(job: PaddleJob) -> float | None:

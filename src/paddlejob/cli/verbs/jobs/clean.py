@@ -11,7 +11,7 @@ from paddlejob.cli.options import check_job_name, check_namespace
 
 def command(
     names: Annotated[list[str] | None, typer.Argument(help="Names of jobs. Defaults to all.", metavar="JOB")] = None,
-    keep: Annotated[int, typer.Option(help="Keep the last N former runs of each job.", metavar="N", min=0)] = 0,
+    keep: Annotated[int, typer.Option(help="Keep the last N previous runs of each job.", metavar="N", min=0)] = 0,
     namespace: Annotated[
         str,
         typer.Option(
@@ -23,7 +23,7 @@ def command(
         ),
     ] = "",
 ) -> None:
-    """Remove the logs of former runs on this machine. Jobs themselves, and their present logs, are kept.
+    """Remove the logs of previous runs on this machine. Jobs themselves, and their present logs, are kept.
 
     \b
     Example:
@@ -31,12 +31,12 @@ def command(
     """
     from paddlejob.client.describe.humanize import plural, size
     from paddlejob.client.runs import clean
-    from paddlejob.client.targets.local import LocalTarget
+    from paddlejob.targets.local.local_target import LocalTarget
 
     target = LocalTarget()
     chosen = [check_job_name(name) for name in names or []]
     removed = clean(target, namespace or None, chosen, keep)
     if not removed:
-        typer.echo("No former runs to remove.")
+        typer.echo("No previous runs to remove.")
         return
-    typer.echo(f"removed {plural(len(removed), 'former run')}, {size(sum(run.size for run in removed))}")
+    typer.echo(f"removed {plural(len(removed), 'previous run')}, {size(sum(run.size for run in removed))}")

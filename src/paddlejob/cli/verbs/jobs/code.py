@@ -29,16 +29,17 @@ def command(
     """
     from pathlib import Path
 
-    from paddlejob.client.targets.target import cluster_target
     from paddlejob.code.archive import unpack
     from paddlejob.errors import BadInput
+    from paddlejob.targets.choose import cluster_target
+    from paddlejob.targets.sync import SyncTarget
 
     folder = Path(output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(f"--output {output}: is not an empty directory; choose another")
+        raise BadInput(f"--output {output} is not an empty directory; choose another")
     target = cluster_target(context)
     where = namespace or target.default_namespace
-    document = target.job(where, name).document
+    document = SyncTarget(target).job(where, name).document
     content = target.with_client(lambda client: _read(client, document))
     folder.mkdir(parents=True, exist_ok=True)
     typer.echo(f"wrote {unpack(content, folder)} files to {output}")

@@ -22,7 +22,7 @@ def command(
     Example:
       pdj delete wide-and-deep
     """
-    from paddlejob.client.targets.target import choose_target
+    from paddlejob.targets.choose import choose_target
 
     target = choose_target(cluster, context)
     for name in [check_job_name(name) for name in names]:

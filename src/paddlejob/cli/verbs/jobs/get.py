@@ -19,7 +19,8 @@ from paddlejob.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from paddlejob.client.targets.target import Target
+    from paddlejob.targets.sync import SyncTarget
+    from paddlejob.targets.views import JobView
 
 
 def list_jobs(
@@ -37,21 +38,30 @@ def list_jobs(
         bool, typer.Option("--all-namespaces", "-A", help="List all namespaces, also if `pdj target` remembers one.")
     ] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="List the runs on this machine whose logs are kept, also former ones.")
+        bool,
+        typer.Option("--history", help="List the runs on this machine whose logs are kept, including previous ones."),
     ] = False,
+    phase: Annotated[
+        list[str] | None,
+        typer.Option("--phase", help="List only the jobs in this phase. Repeatable.", metavar="PHASE"),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="List only the newest N jobs.", metavar="N", min=1)] = None,
     output: Format = Output.table,
     cluster: Cluster = None,
     context: Context = "",
 ) -> None:
     """List the jobs in all namespaces, or in one: that of -n, else the one that `pdj target` remembers.
 
+    The newest comes first.
+
     \b
     Example:
       pdj list -o wide
+      pdj list --phase Running --phase Pending
     """
     from paddlejob.cli.output.tables import job_table
     from paddlejob.client.describe.formats import as_list
-    from paddlejob.client.targets.target import choose_target
+    from paddlejob.targets.choose import choose_target
 
     target = choose_target(cluster, context)
     if not all_namespaces:
@@ -59,33 +69,48 @@ def list_jobs(
     if history:
         _list_runs(target, namespace, output)
         return
-    views = target.jobs(namespace or None)
+    every = _newest_first(target.jobs(namespace or None), phase or [])
+    views = every[:limit]
     text = machine_readable(as_list([view.document for view in views]), output)
     if text is not None:
         typer.echo(text, nl=False)
     elif not views:
-        typer.echo(f"No jobs found; start one with `{target.start_command(namespace)}`.", err=True)
+        start = f"No jobs found; start one with `{target.start_command(namespace)}`."
+        typer.echo(f"No job is {' or '.join(phase)}." if phase else start, err=True)
     else:
         typer.echo(job_table(views, output is Output.wide, namespace or target.default_namespace))
     if text is None:
+        if len(every) > len(views):
+            typer.echo(f"{len(every) - len(views)} older jobs are not shown (--limit {limit})", err=True)
         _show_target(target, namespace)
     for view in views:
         if view.damaged:
             typer.echo(f"note: {view.job.name}: {view.note}", err=True)
 
 
-def _list_runs(target: Target, namespace: str, output: Output) -> None:
+def _newest_first(views: list[JobView], phases: list[str]) -> list[JobView]:
+    from paddlejob.errors import BadInput
+    from paddlejob.targets.views import PHASES
+
+    wanted = {phase.lower() for phase in phases}
+    if unknown := sorted(wanted - {phase.lower() for phase in PHASES}):
+        raise BadInput(f"--phase: {unknown[0]!r} is not one of {', '.join(PHASES)}")
+    chosen = [view for view in views if not wanted or view.phase.lower() in wanted]
+    return sorted(chosen, key=lambda view: str(view.job.metadata.creationTimestamp or ""), reverse=True)
+
+
+def _list_runs(target: SyncTarget, namespace: str, output: Output) -> None:
     from paddlejob.cli.output.tables import run_data, run_table
     from paddlejob.client.runs import runs
-    from paddlejob.client.targets.local import LocalTarget
     from paddlejob.errors import BadInput
+    from paddlejob.targets.local.local_target import LocalTarget
 
-    if not isinstance(target, LocalTarget):
+    if not isinstance(target.target, LocalTarget):
         raise BadInput(
-            "--history: a cluster keeps no former runs; list those of this machine with `pdj list --history --local`, "
+            "--history: a cluster keeps no previous runs; list those of this machine with `pdj list --history --local` "
             "and keep the logs of a job on a cluster with `pdj logs -f JOB --save DIR`"
         )
-    found = runs(target, namespace or None)
+    found = runs(target.target, namespace or None)
     text = machine_readable([run_data(run) for run in found], output)
     if text is None and not found:
         typer.echo(f"No runs found; start one with `{target.start_command(namespace)}`.", err=True)
@@ -95,10 +120,12 @@ def _list_runs(target: Target, namespace: str, output: Output) -> None:
         _show_target(target, namespace)
 
 
-def _show_target(target: Target, namespace: str) -> None:
+def _show_target(target: SyncTarget, namespace: str) -> None:
     """Below a list, on standard error, so that it is in no pipe."""
     shown = f"namespace {namespace}" if namespace else "all namespaces"
-    typer.echo(f"target: {target.title}, {shown}; change it with `pdj target`", err=True)
+    address = target.target.address
+    title = address if target.target.name == "local" else f"cluster at {address}"
+    typer.echo(f"target: {title}, {shown}; change it with `pdj target`", err=True)
 
 
 def get(
@@ -116,7 +143,7 @@ def get(
     """
     from paddlejob.api.types import Phase
     from paddlejob.cli.output.tables import job_page
-    from paddlejob.client.targets.target import choose_target
+    from paddlejob.targets.choose import choose_target
 
     target = choose_target(cluster, context)
     view = target.job(namespace or target.default_namespace, name)
@@ -142,7 +169,7 @@ def why(
       pdj why wide-and-deep
     """
     from paddlejob.client.describe.explain import as_data, explain
-    from paddlejob.client.targets.target import choose_target
+    from paddlejob.targets.choose import choose_target
 
     target = choose_target(cluster, context)
     view = target.job(namespace or target.default_namespace, name)

@@ -37,7 +37,7 @@ def command(
     ] = "",
     run: Annotated[
         int,
-        typer.Option(help="Show this former run; `pdj list --history` lists them.", metavar="N", show_default=False),
+        typer.Option(help="Show this previous run; `pdj list --history` lists them.", metavar="N", show_default=False),
     ] = 0,
     save: Annotated[str, typer.Option(help="Also write the lines to files in this directory.", metavar="DIR")] = "",
     container: Annotated[
@@ -60,26 +60,25 @@ def command(
     import time
 
     from paddlejob.cli.options import parse_duration
-    from paddlejob.cli.output.pieces import copied, print_pieces
-    from paddlejob.client.describe.log_lines import line_pattern
-    from paddlejob.client.targets.target import LogChoice, choose_target
+    from paddlejob.cli.output.logs import copied, print_logs, say_retry
     from paddlejob.errors import BadInput
+    from paddlejob.logs.selection import LogSelection, line_pattern
+    from paddlejob.targets.choose import choose_target
 
     if role not in ("", *ROLES):
         raise BadInput(f"--role {role}: use ps, worker or heter")
     if tail < -1:
         raise BadInput(f"--tail {tail}: use 0 or more")
-    choice = LogChoice(
+    selection = LogSelection(
         role,
         index,
         attempt,
         container,
-        follow,
         tail,
         since=max(0.0, time.time() - parse_duration("--since", since)) if since else None,
         run=run,
         pattern=line_pattern(grep) if grep else None,
     )
     target = choose_target(cluster, context)
-    pieces = target.logs(namespace or target.default_namespace, name, choice)
-    print_pieces(copied(pieces, save, name) if save else pieces)
+    several, batches = target.logs(namespace or target.default_namespace, name, selection, follow, say_retry)
+    print_logs(several, copied(several, batches, save, name) if save else batches)

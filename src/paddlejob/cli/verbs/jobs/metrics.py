@@ -10,7 +10,8 @@ import typer
 from paddlejob.cli.options import Cluster, Context, JobName, Namespace, SeriesOutput
 
 if TYPE_CHECKING:
-    from paddlejob.client.series import Row, SeriesReader
+    from paddlejob.api.types import ProgressSpec
+    from paddlejob.logs.series import LoggedSample
 
 HOW_TO = (
     "Lines such as `step 10/500 loss=0.25`, `epoch 3/10 loss: 0.25`, JSON, tqdm bars and the logs of Paddle's toolkits "
@@ -39,25 +40,27 @@ def command(
     Example:
       pdj metrics wide-and-deep -o csv > metrics.csv
     """
-    from paddlejob.client.series import SeriesReader
-    from paddlejob.client.targets.target import choose_target
     from paddlejob.errors import BadInput
+    from paddlejob.logs.series import columns_of
+    from paddlejob.targets.choose import choose_target
 
     if follow and output is SeriesOutput.table:
-        raise BadInput("--follow: cannot be used with a table; add -o csv or -o json")
+        raise BadInput("--follow cannot be used with a table; add -o csv or -o json")
     target = choose_target(cluster, context)
     namespace = namespace or target.default_namespace
-    reader = SeriesReader(target.job(namespace, name).job.spec.progress)
-    rows = reader.rows(target.first_worker_log(namespace, name, follow))
+    progress = target.job(namespace, name).job.spec.progress
+    rows = target.samples(namespace, name, follow)
     try:
         first = next(rows)
     except StopIteration:
-        raise _nothing_found(name, reader) from None
-    for text in _texts(first, rows, reader.names, output, follow):
+        raise _nothing_found(name, progress) from None
+    for text in _texts(first, rows, columns_of(progress), output, follow):
         typer.echo(text, nl=False)
 
 
-def _texts(first: Row, rows: Iterator[Row], names: list[str], output: SeriesOutput, follow: bool) -> Iterator[str]:
+def _texts(
+    first: LoggedSample, rows: Iterator[LoggedSample], names: list[str], output: SeriesOutput, follow: bool
+) -> Iterator[str]:
     from paddlejob.cli.output.series import as_table, csv_line, json_line, json_object
     from paddlejob.client.describe.formats import to_json
 
@@ -74,16 +77,14 @@ def _texts(first: Row, rows: Iterator[Row], names: list[str], output: SeriesOutp
         yield to_json([json_object(row, names) for row in (first, *rows)])
 
 
-def _nothing_found(name: str, reader: SeriesReader) -> Exception:
+def _nothing_found(name: str, progress: ProgressSpec | None) -> Exception:
     from paddlejob.api.progress_pattern import BadPattern, compile_pattern
-    from paddlejob.client.describe.humanize import plural
     from paddlejob.errors import BadInput
 
-    lines = plural(reader.lines, "line")
-    if reader.spec.pattern is None:
-        return BadInput(f"the log of job {name} shows no progress in {lines}. {HOW_TO}")
+    if progress is None or progress.pattern is None:
+        return BadInput(f"the log of job {name} shows no progress. {HOW_TO}")
     try:
-        compile_pattern(reader.spec.pattern)
+        compile_pattern(progress.pattern)
     except BadPattern as error:
         return BadInput(f"spec.progress.pattern of job {name}: {error}")
-    return BadInput(f"spec.progress.pattern of job {name} matches none of {lines} of its log; change or remove it")
+    return BadInput(f"spec.progress.pattern of job {name} matches no line of its log; change or remove it")

@@ -25,9 +25,9 @@ def command(
     Example:
       pdj scale resnet 4
     """
-    from paddlejob.client.describe.humanize import plural
-    from paddlejob.client.targets.target import choose_target
+    from paddlejob.client.actions import scale
+    from paddlejob.targets.choose import choose_target
+    from paddlejob.targets.sync import run_outside_loop
 
     target = choose_target(cluster, context)
-    target.change(namespace or target.default_namespace, name, worker={"replicas": workers})
-    typer.echo(f"{name} scaled to {plural(workers, 'worker')}")
+    typer.echo(run_outside_loop(scale(target.target, namespace or target.default_namespace, name, workers)))

@@ -16,8 +16,7 @@ def suspend(name: JobName, namespace: Namespace = "", cluster: Cluster = None, c
     Example:
       pdj suspend resnet
     """
-    flags = _change(name, namespace, cluster, context, suspend=True)
-    typer.echo(f"{name} suspended; run `pdj resume {name}{flags}` to continue")
+    _act("suspend", name, namespace, cluster, context)
 
 
 def resume(name: JobName, namespace: Namespace = "", cluster: Cluster = None, context: Context = "") -> None:
@@ -27,15 +26,14 @@ def resume(name: JobName, namespace: Namespace = "", cluster: Cluster = None, co
     Example:
       pdj resume resnet
     """
-    flags = _change(name, namespace, cluster, context, suspend=False)
-    typer.echo(f"{name} resumed in the background; follow it with `pdj logs -f {name}{flags}`")
+    _act("resume", name, namespace, cluster, context)
 
 
-def _change(name: str, namespace: str, cluster: bool | None, context: str, suspend: bool) -> str:
-    """Change the job; returns the flags that select it."""
-    from paddlejob.client.targets.target import choose_target
+def _act(action: str, name: str, namespace: str, cluster: bool | None, context: str) -> None:
+    from paddlejob.client import actions
+    from paddlejob.targets.choose import choose_target
+    from paddlejob.targets.sync import run_outside_loop
 
     target = choose_target(cluster, context)
-    namespace = namespace or target.default_namespace
-    target.change(namespace, name, suspend=suspend)
-    return target.flags(namespace)
+    act = actions.suspend if action == "suspend" else actions.resume
+    typer.echo(run_outside_loop(act(target.target, namespace or target.default_namespace, name)))

@@ -17,7 +17,7 @@ def command(name: JobName, namespace: Namespace = "", cluster: Cluster = None, c
       pdj watch wide-and-deep
     """
     from paddlejob.cli.run.attach import watch_jobs
-    from paddlejob.client.targets.target import choose_target
+    from paddlejob.targets.choose import choose_target
 
     target = choose_target(cluster, context)
     raise typer.Exit(watch_jobs(target, [(namespace or target.default_namespace, name)]))

@@ -10,14 +10,16 @@ Why resources have a `*`:
 Look            the actions take no names, or names that only AWS knows. They read; ec2:Describe*s leaves out
                 DescribeInstanceAttribute, which shows the user data of instances.
 Resources       AWS chooses the names, and eks:CreateCluster takes none. For CloudFormation in this region.
-Zone            as Resources; Route 53 has no region.
+Zone            as Resources; Route 53 has no region. Records have the one name that the template gives.
 Stacks          CloudFormation ends the ARN of a stack with an id, as EKS does for parts of the cluster (Cluster).
-Roles           CloudFormation ends the name of a role with random characters (BoundedRoles, PassRoles). The names of
-                all five would not fit into MAX_SIZE.
+Roles           CloudFormation chooses the names of roles, below the path of the cluster (BoundedRoles, PassRoles). Only
+                those for nodes and pods are passed to these (PassWorkerRoles).
+Tags            AWS chooses the names; only what is being created gets tags.
 Bucket          as Roles; and an object of the bucket has any name.
 Templates       both templates of the cluster, below the prefix that the user chose.
 ServiceRoles    each service has its path; the condition names the services.
-Session         EC2 chooses the ids (LeftInterfaces); a tag limits them to the cluster.
+Session         EC2 chooses the ids (LeftInterfaces); a tag limits them to the cluster. For sessions it is one that only
+                AWS can set.
 Shell           public parameters of AWS with the images of nodes, one for each version of Kubernetes.
 
 Actions have a `*`, for MAX_SIZE, where what else it means only reads, or changes what has the name of the cluster or is
@@ -33,6 +35,7 @@ from typing import Any
 from paddlejob.cloud.aws.access.boundary import allow, boundary_arn, bucket_arn, partition
 from paddlejob.cloud.aws.config.cluster import ClusterConfig
 from paddlejob.cloud.aws.stack.publish import template_location
+from paddlejob.cloud.aws.templates.compose import role_path
 from paddlejob.cloud.aws.templates.render import cluster_template, parameters
 
 Statement = dict[str, Any]
@@ -52,29 +55,28 @@ _BY_CLOUDFORMATION = {
     "eks": "CreateCluster",
     "ec2": (
         "*Address *InternetGateway *SecurityGroup *SecurityGroup*gress *NatGateway *Subnet *SubnetAttribute "
-        "*VpcAttribute *Tags CreateVpc DeleteVpc CreateVpcEndpoint ModifyVpcEndpoint DeleteVpcEndpoints CreateRoute "
-        "DeleteRoute ReplaceRoute CreateRouteTable DeleteRouteTable AssociateRouteTable DisassociateRouteTable "
-        "CreateLaunchTemplate* DeleteLaunchTemplate RunInstances "
+        "*VpcAttribute CreateVpc DeleteVpc *VpcEndpoint DeleteVpcEndpoints CreateRoute DeleteRoute ReplaceRoute "
+        "*ateRouteTable DeleteRouteTable *teLaunchTemplate* RunInstances "
         # EFS creates and deletes the interface of a mount target with the caller's permissions.
-        "CreateNetworkInterface DeleteNetworkInterface"
+        "*teNetworkInterface"
     ),
-    "elasticfilesystem": "*FileSystem *MountTarget* PutLifecycleConfiguration *agResource",
+    "elasticfilesystem": "*FileSystem* *MountTarget* PutLifecycleConfiguration *agResource",
     "kms": (
         "CreateKey CreateGrant DescribeKey EnableKeyRotation PutKeyPolicy ScheduleKeyDeletion *agResource GetKey* "
         "ListResourceTags"
     ),
 }
-_ZONE = "*HostedZone ChangeResourceRecordSets ChangeTagsForResource Get* List*"
+_ZONE = "*HostedZone ChangeTagsForResource Get* List*"
 _CLUSTER = (
-    "DeleteCluster DescribeCluster UpdateClusterConfig UpdateClusterVersion DescribeUpdate ListUpdates "
-    "*Nodegroup* ListFargateProfiles *Addon* *PodIdentityAssociation *AccessEntry *AccessPolic* *agResource"
+    "De*Cluster *Update* *Nodegroup* ListFargateProfiles *Addon* *PodIdentityAssociation *AccessEntry *AccessPolic* "
+    "*agResource"
 )
 _ROLES = "DeleteRole DeleteRolePolicy DetachRolePolicy *agRole List*RolePolicies GetRolePolicy"
 # Without UpdateAssumeRolePolicy: it takes no condition on the boundary, and could open a role that has none.
-_BOUNDED_ROLES = "CreateRole PutRolePolicy PutRolePermissionsBoundary AttachRolePolicy"
+_BOUNDED_ROLES = "CreateRole PutRole* AttachRolePolicy"
 _BUCKET = (
-    "CreateBucket DeleteBucket* ListBucket* GetBucket* Get*Configuration PutBucket* PutEncryptionConfiguration "
-    "PutLifecycleConfiguration DeleteObject* *agResource ListTagsForResource"
+    "*Bucket* Get*Configuration PutEncryptionConfiguration PutLifecycleConfiguration DeleteObject* *agResource "
+    "ListTagsForResource"
 )
 # What belongs to a cluster, as in the ARN nodegroup/CLUSTER/NAME/ID.
 _OF_CLUSTER = ("nodegroup", "addon", "access-entry", "podidentityassociation")
@@ -86,8 +88,9 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
     name, region = config.cluster_name, config.region
     aws = f"arn:{partition(region)}"
     role = f"{aws}:iam::{account}:role"
-    roles = f"{role}/{name}-*Role-*"
+    roles, workers = f"{role}{role_path(name)}*", f"{role}{role_path(name)}worker/*"
     here = f"{region}:{account}"
+    ec2 = "ec2.amazonaws.com.cn" if region.startswith("cn-") else "ec2.amazonaws.com"
     bounded = {"StringEquals": {"iam:PermissionsBoundary": boundary_arn(region, account, name)}}
     in_region = {"StringEquals": {"aws:RequestedRegion": region}}
     zone = {"route53": "ListResourceRecordSets"} if config.external_dns_name else {}
@@ -100,13 +103,20 @@ def policy(config: ClusterConfig, account: str, s3_uri: str = "") -> dict[str, A
         allow("Cluster", {"eks": _CLUSTER}, *(f"{aws}:eks:{here}:{one}" for one in clustered)),
         allow("Roles", {"iam": _ROLES}, roles),
         allow("BoundedRoles", {"iam": _BOUNDED_ROLES}, roles, when=bounded | _only(managed(config), aws)),
-        allow("PassRoles", {"iam": "PassRole"}, roles, when=_passed_to(region)),
+        allow("PassRoles", {"iam": "PassRole"}, roles, when=_passed_to("eks.amazonaws.com")),
+        allow("PassWorkerRoles", {"iam": "PassRole"}, workers, when=_passed_to(ec2, "pods.eks.amazonaws.com")),
+        allow("Tags", {"ec2": "CreateTags"}, "*", when={"StringLike": {"ec2:CreateAction": "*"}}),
         allow("ServiceRoles", {"iam": "CreateServiceLinkedRole"}, f"{role}/aws-service-role/*", when=_linked()),
         allow("Bucket", {"s3": _BUCKET}, bucket_arn(config)),
         *_node_access(f"{aws}:ec2:{here}", f"{aws}:ssm:{here}", config),
     ]
     if config.external_dns_name:
-        statements.append(allow("Zone", {"route53": _ZONE}, "*", when=_called_via("cloudformation")))
+        records = {"route53:ChangeResourceRecordSetsNormalizedRecordNames": f"api.{config.external_dns_name}"}
+        named = {"route53": "ChangeResourceRecordSets"}
+        statements += [
+            allow("Zone", {"route53": _ZONE}, "*", when=_called_via("cloudformation")),
+            allow("Records", named, "*", when={"ForAllValues:StringEquals": records}),
+        ]
     if config.kms_key_arn:
         statements.append(allow("OwnKey", {"kms": "DescribeKey CreateGrant"}, config.kms_key_arn))
     if s3_uri:
@@ -124,7 +134,7 @@ def _node_access(ec2: str, ssm: str, config: ClusterConfig) -> list[Statement]:
     """Sessions on the nodes, their images, and deletion of network interfaces that the network plugin left."""
     if config.auto_mode:  # EKS chooses the images, allows no sessions, and leaves no interfaces
         return []
-    of_cluster = {"StringEquals": {"ssm:resourceTag/eks:cluster-name": config.cluster_name}}
+    of_cluster = {"StringEquals": {"ssm:resourceTag/aws:eks:cluster-name": config.cluster_name}}
     left = {"StringEquals": {"aws:ResourceTag/cluster.k8s.amazonaws.com/name": config.cluster_name}}
     images = f"{ssm.rpartition(':')[0]}::parameter/aws/service/eks/optimized-ami/*"
     shell = f"{ssm}:document/SSM-SessionManagerRunShell"
@@ -152,13 +162,13 @@ def managed(config: ClusterConfig) -> list[str]:
 
 
 def _only(names: list[str], aws: str) -> Statement:
-    """Of the actions on roles, only AttachRolePolicy names a policy."""
-    return {"ArnEqualsIfExists": {"iam:PolicyARN": [f"{aws}:iam::aws:policy/{name}" for name in names]}}
+    """Of the actions on roles, only AttachRolePolicy names a policy. The boundary limits those of EKS, too."""
+    short = dict.fromkeys("AmazonEKS*" if name.startswith("AmazonEKS") else name for name in names)
+    return {"ArnEqualsIfExists": {"iam:PolicyARN": [f"{aws}:iam::aws:policy/{name}" for name in short]}}
 
 
-def _passed_to(region: str) -> Statement:
-    ec2 = "ec2.amazonaws.com.cn" if region.startswith("cn-") else "ec2.amazonaws.com"
-    return {"StringEquals": {"iam:PassedToService": ["eks.amazonaws.com", ec2, "pods.eks.amazonaws.com"]}}
+def _passed_to(*services: str) -> Statement:
+    return {"StringEquals": {"iam:PassedToService": [*services]}}
 
 
 def _linked() -> Statement:

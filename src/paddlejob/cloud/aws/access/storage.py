@@ -59,9 +59,9 @@ def claim() -> dict[str, Any]:
 
 def summary(file_system_id: str, region: str) -> dict[str, str]:
     server = dns_name(file_system_id, region)
-    return {"fileSystem": file_system_id, "server": server, "mount": mount_command(file_system_id, region)}
+    return {"fileSystem": file_system_id, "server": server, "mount": mount_command(file_system_id)}
 
 
-def mount_command(file_system_id: str, region: str) -> str:
-    """Return the command that mounts the file system on a node."""
-    return f"mkdir -p efs && sudo mount -t nfs4 -o {MOUNT_OPTIONS} {dns_name(file_system_id, region)}:/ efs"
+def mount_command(file_system_id: str) -> str:
+    """Return the command that mounts the file system on a node, encrypted in transit."""
+    return f"sudo dnf install -y amazon-efs-utils && mkdir -p efs && sudo mount -t efs -o tls {file_system_id}:/ efs"

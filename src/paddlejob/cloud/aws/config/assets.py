@@ -78,7 +78,7 @@ class Assets:
             position = f":{error.line}:{error.column}" if error.line else ""
             raise BadInput(f"{source}{position}: {error}") from None
         if len(documents) > 1:
-            raise BadInput(f"{source}: contains several documents; keep one")
+            raise BadInput(f"{source} contains several documents; keep one")
         settings, root = documents[0] if documents else (None, None)
         keys = root.value if isinstance(root, yaml.MappingNode) else []
         return parse_config(settings, source, {str(key.value): key.start_mark.line + 1 for key, _ in keys})
@@ -86,7 +86,7 @@ class Assets:
     def init(self, config: ClusterConfig, replace: bool = False) -> None:
         """Write cluster.yaml with its comments."""
         if self.cluster_yaml.exists() and not replace:
-            raise BadInput(f"{self.cluster_yaml}: already exists; edit it, or overwrite it with --replace")
+            raise BadInput(f"{self.cluster_yaml} already exists; edit it, or overwrite it with --replace")
         write(self.cluster_yaml, cluster_yaml(config))
 
     def with_setting(self, name: str, value: int | str) -> str:
@@ -99,7 +99,7 @@ class Assets:
             settings: Any = yaml.safe_load(changed)
             if isinstance(settings, dict) and settings.get(name) == value:
                 return changed
-        raise BadInput(f"{self.cluster_yaml}: cannot be edited automatically; set `{line}` and run `pdj aws up`")
+        raise BadInput(f"{self.cluster_yaml} cannot be edited automatically; set `{line}` and run `pdj aws up`")
 
     def _text(self) -> str:
         try:
@@ -112,7 +112,7 @@ class Assets:
             problem = f"not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
             raise BadInput(f"{self.cluster_yaml}: {problem}") from None
         except OSError as error:
-            raise BadInput(f"{self.cluster_yaml}: cannot be read: {error.strerror}") from None
+            raise BadInput(f"{self.cluster_yaml} cannot be read: {error.strerror}") from None
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
@@ -127,7 +127,7 @@ def write(path: Path, text: str, mode: int = 0o644) -> None:
     except OSError as error:
         with suppress(OSError):
             part.unlink()
-        raise NotPossible(f"{path}: cannot be written: {error.strerror}; choose a directory with --assets") from None
+        raise NotPossible(f"{path} cannot be written: {error.strerror}; choose a directory with --assets") from None
 
 
 def cluster_yaml(config: ClusterConfig) -> str:

@@ -159,7 +159,7 @@ class ClusterConfig(BaseModel):
             )
         if self.capacity_reservation_id and (self.worker_spot or not one_zone):
             raise ValueError(
-                "capacityReservationId: is for one zone and not for spot nodes; list one zone, without spot"
+                "capacityReservationId is for one zone and not for spot nodes; list one zone, without spot"
             )
         if self.efa and not one_zone:
             raise ValueError("efa: its traffic does not cross zones; list one zone in availabilityZones")
@@ -169,7 +169,7 @@ class ClusterConfig(BaseModel):
 def parse_config(settings: object, source: str, lines: Mapping[str, int] | None = None) -> ClusterConfig:
     """Validate the settings and report all problems in one error. `lines` maps each setting to its line in the file."""
     if not isinstance(settings, Mapping):
-        raise BadInput(f"{source}: contains no settings; create it with `pdj aws init`")
+        raise BadInput(f"{source} contains no settings; create it with `pdj aws init`")
     try:
         return ClusterConfig.model_validate(dict(settings))
     except ValidationError as error:

@@ -30,7 +30,7 @@ def describe(error: ErrorDetails, settings: Iterable[str]) -> str:
         near = difflib.get_close_matches(path, list(settings), n=1, cutoff=0.5)
         return f"{path}: unknown setting; " + (f"did you mean {near[0]}?" if near else "remove it")
     if error["input"] is None:
-        return f"{path}: has no value; set one or remove the line"
+        return f"{path} has no value; set one or remove the line"
     return f"{path}: {error['input']!r} {_reason(error)}"
 
 

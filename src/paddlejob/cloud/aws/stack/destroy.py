@@ -10,7 +10,6 @@ from paddlejob.cloud.aws.stack.blockers import blockers
 from paddlejob.cloud.aws.stack.events import Event
 from paddlejob.cloud.aws.stack.leaked import delete_leaked
 from paddlejob.cloud.aws.stack.stack import Stack, Stacks, StackState, describe_failure
-from paddlejob.cloud.aws.stack.up import raise_if_one_stack
 from paddlejob.errors import NotPossible
 
 Meanwhile = Callable[[list[Event]], None]
@@ -35,10 +34,8 @@ def preflight(stacks: Stacks) -> Preflight:
     """Collect what blocks the deletion and which data would be lost."""
     cluster, kept = stacks.cluster.find(), stacks.data.find()
     found = []
-    if cluster:
-        raise_if_one_stack(cluster)
-        if not cluster.in_progress:
-            found = blockers(stacks.cluster.aws, cluster.name, stacks.cluster.resources(), ignore_leaked=True)
+    if cluster and not cluster.in_progress:
+        found = blockers(stacks.cluster.aws, cluster.name, stacks.cluster.resources(), ignore_leaked=True)
     stored = data.stored_data(stacks.data.aws, stacks.data.resources()) if kept else []
     return Preflight(cluster, kept, found, stored)
 

@@ -40,11 +40,6 @@ class StackState:
         """Whether the stack can be updated in its present status."""
         return self.status in STABLE
 
-    @property
-    def holds_data(self) -> bool:
-        """Whether paddlejob 0.1 created it, which had the cluster and its data in one stack."""
-        return "KeepData" in self.parameters
-
 
 @dataclass
 class Stack:

@@ -14,15 +14,13 @@ from paddlejob.cloud.aws.stack.stack import Stack, Stacks, StackState
 from paddlejob.cloud.aws.templates import render
 from paddlejob.cloud.aws.templates.compose import Parameters
 from paddlejob.cloud.aws.zones import second_zone
-from paddlejob.errors import BadInput, NotPossible
+from paddlejob.errors import BadInput
 
 
 def up(stacks: Stacks, config: ClusterConfig, options: Options = DEFAULT) -> tuple[StackState, bool]:
     """Create or update both stacks and wait for them. Returns the state of the cluster's and whether it changed."""
     state = make_updatable(stacks.cluster)
-    if state:
-        raise_if_one_stack(state)
-    elif config.worker_count == 0:
+    if not state and config.worker_count == 0:
         raise BadInput("workerCount: 0 leaves no node for the add-ons; create the cluster with 1, then `scale 0`")
     values = resolve_parameters(stacks.cluster.aws, config, state)
     data = up_data(stacks.data, config.file_system_id, values["BoundaryArn"], options)
@@ -34,28 +32,19 @@ def up_data(stack: Stack, file_system: str, boundary: str, options: Options = DE
     """Create the stack of the data, or take up the one that an earlier cluster of the name left."""
     state = make_updatable(stack)
     _raise_if_immutable_changed(state, {"FileSystemId": file_system}, stack.undo)
-    return apply(stack, state, render.data_template(stack.cluster, file_system, boundary), options)[0]
+    path = state.parameters.get("RolePath", "") if state else None
+    return apply(stack, state, render.data_template(stack.cluster, file_system, boundary, path), options)[0]
 
 
 def scale(stack: Stack, count: int, accepted: Callable[[], None] = lambda: None) -> tuple[StackState, bool]:
     """Change the number of nodes and nothing else."""
     state = existing(stack)
     if "MaxWorkerCount" not in state.parameters:
-        raise BadInput("autoMode: EKS creates nodes as pods need them, so that there is nothing to scale")
+        raise BadInput("autoMode: EKS creates nodes as pods need them, so there is nothing to scale")
     most = int(state.parameters["MaxWorkerCount"])
     if not 0 <= count <= most:
         raise BadInput(f"workerCount: {count} is outside 0 to {most}; raise maxWorkerCount, then `pdj aws up`")
     return change_parameters(stack, state, {"WorkerCount": str(count)}, accept, accepted)
-
-
-def raise_if_one_stack(state: StackState) -> None:
-    """An update to this version's template would delete the data in the stack of a 0.1 cluster."""
-    if state.holds_data:
-        raise NotPossible(
-            f"paddlejob 0.1 created cluster {state.name}, with its data in the same stack, which this version cannot "
-            "change; with paddlejob 0.1, run `pdj aws destroy --keep-data`, then create the cluster with this version "
-            "and the fileSystemId that it prints"
-        )
 
 
 def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None) -> Parameters:
@@ -72,6 +61,8 @@ def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None
         asked["AdministratorArn"] = deployed.get("AdministratorArn") or aws.caller_arn()
     values = render.parameters(config, **asked)
     _raise_if_immutable_changed(state, values, "pdj aws destroy")
+    if state:  # Another path would replace the roles, and with the control plane's role the cluster.
+        values["RolePath"] = deployed.get("RolePath", "")
     # `upgrade` chose these.
     return values | {name: deployed[name] for name in ("AddonVersions", "NodeRelease") if name in deployed}
 
@@ -79,7 +70,7 @@ def resolve_parameters(aws: Aws, config: ClusterConfig, state: StackState | None
 def _raise_if_immutable_changed(state: StackState | None, values: Parameters, undo: str) -> None:
     deployed = state.parameters if state else values
     problems = [
-        f"{setting}: cannot change from {deployed.get(name) or 'none'} to {values[name] or 'none'} while the cluster "
+        f"{setting} cannot change from {deployed.get(name) or 'none'} to {values[name] or 'none'} while the cluster "
         f"or its data exists; restore it, or run `{undo}` first"
         for name, setting in render.IMMUTABLE.items()
         if name in values and deployed.get(name, "") != values[name]

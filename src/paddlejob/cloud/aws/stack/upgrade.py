@@ -10,7 +10,6 @@ from paddlejob.cloud.aws.session import Aws
 from paddlejob.cloud.aws.stack.apply import change_parameters, existing
 from paddlejob.cloud.aws.stack.changes import Confirm
 from paddlejob.cloud.aws.stack.stack import Stack, StackState
-from paddlejob.cloud.aws.stack.up import raise_if_one_stack
 from paddlejob.cloud.aws.templates.render import ADDONS
 from paddlejob.errors import BadInput, NotPossible
 
@@ -22,7 +21,6 @@ def upgrade(stack: Stack, to: str, confirm: Confirm, accepted: Callable[[str], N
     the add-ons that nodes need, the nodes, and the other add-ons.
     """
     state = existing(stack)
-    raise_if_one_stack(state)
     current = str(get_cluster(stack.aws, stack.name)["version"])
     version = to or current
     _raise_if_skipped(current, version)

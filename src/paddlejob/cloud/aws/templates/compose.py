@@ -11,6 +11,15 @@ from typing import Any
 import yaml
 
 OWNER_TAG = "paddlejob/cluster"
+CONTROL_PLANE, NODE, ADD_ON, JOB = "control-plane", "worker/node", "worker/add-on", "worker/job"
+ROLE_KINDS = {
+    "ClusterRole": CONTROL_PLANE,
+    "NodeRole": NODE,
+    "NetworkRole": ADD_ON,
+    "DriverRole": ADD_ON,
+    "JobRole": JOB,
+}
+"""The kinds of roles, with which their IAM paths end: CloudFormation chooses names, so policies go by the path."""
 Parameters = dict[str, str]
 Part = dict[str, Any]
 _NUMBERS = ("WorkerCount", "MaxWorkerCount", "DiskSize")
@@ -29,15 +38,25 @@ class Template:
 def compose(file: str, values: Parameters, parts: list[Part]) -> Template:
     """Merge the parts. Parameters are the values that the result refers to; the stack remembers them."""
     merged: Part = functools.reduce(_merge, parts, {})
-    if values.get("BoundaryArn"):
-        roles = [one for one in merged["Resources"].values() if one["Type"] == "AWS::IAM::Role"]
-        for role in roles:
-            role["Properties"]["PermissionsBoundary"] = {"Ref": "BoundaryArn"}
+    for name, kind in ROLE_KINDS.items():
+        if name in merged["Resources"]:
+            merged["Resources"][name]["Properties"] |= _limits(kind, values)
     text = json.dumps(merged)
     used = {name: value for name, value in values.items() if f'"Ref": "{name}"' in text}
     declared = {name: {"Type": _TYPES.get(name, "String"), "Default": value} for name, value in used.items()}
     ordered = {"AWSTemplateFormatVersion": "2010-09-09", "Description": "", "Parameters": declared, **merged}
     return Template(file, yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, width=120), used)
+
+
+def role_path(cluster: str) -> str:
+    return f"/paddlejob/{cluster}/"
+
+
+def _limits(kind: str, values: Parameters) -> Part:
+    """The boundary, if the account has one, and the path, which a role that was created without one can't get."""
+    boundary = {"PermissionsBoundary": {"Ref": "BoundaryArn"}} if values.get("BoundaryArn") else {}
+    path = {"Path": {"Fn::Join": ["", [{"Ref": "RolePath"}, f"{kind}/"]]}} if values.get("RolePath") else {}
+    return boundary | path
 
 
 def part(name: str, **values: object) -> Part:

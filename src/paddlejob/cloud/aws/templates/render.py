@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from paddlejob.cloud.aws.config.cluster import MAX_ZONES, ClusterConfig
 from paddlejob.cloud.aws.config.instances import ami_type
-from paddlejob.cloud.aws.templates.compose import Parameters, Part, Template, compose, part
+from paddlejob.cloud.aws.templates.compose import Parameters, Part, Template, compose, part, role_path
 
 # Parameters that cannot change, with their settings: a change would replace the network or the control plane.
 IMMUTABLE = {
@@ -47,6 +47,7 @@ def parameters(config: ClusterConfig, **asked: str) -> Parameters:
         "NodeRelease": "",
         "AdministratorArn": config.administrator_arn,
         "BoundaryArn": "",
+        "RolePath": role_path(config.cluster_name),
         "KmsKeyArn": config.kms_key_arn,
         "KeyName": config.key_name,
         "WorkerCount": str(config.worker_count),
@@ -108,8 +109,10 @@ def _addons(config: ClusterConfig) -> list[Part]:
     return [part("add-on", Resource=ADDONS[name], Name=name, Index=index) for name, index in named]
 
 
-def data_template(cluster: str, file_system: str = "", boundary: str = "") -> Template:
-    values = {"ClusterName": cluster, "FileSystemId": file_system, "BoundaryArn": boundary}
+def data_template(cluster: str, file_system: str = "", boundary: str = "", path: str | None = None) -> Template:
+    """`path` is that of the roles, where it is not the one that a new stack gives them."""
+    paths = {"RolePath": role_path(cluster) if path is None else path}
+    values = {"ClusterName": cluster, "FileSystemId": file_system, "BoundaryArn": boundary, **paths}
     files = part("own-file-system" if file_system else "new-file-system")
     return compose("data-stack.yaml", values, [part("pod-role", Role="JobRole"), part("data"), files])
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Phase, Role
 from paddlejob.plan import indexes, names, times
 from paddlejob.plan.actions import Action, Delete, Kind, Plan, RecordEvent
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.policies.startup.missing_pods import create_pods
 from paddlejob.plan.policies.training import watch_training
 from paddlejob.plan.report import reported
@@ -115,20 +117,13 @@ def _begin(s: Snapshot, ready: list[Pod]) -> Plan:
     """Begin the next attempt, to which these pods already belong; the others are deleted and created again."""
     members = s.members | {pod.index for pod in ready}
     wanted = s.job.spec.roles[Role.WORKER].replicas
-    message = (
-        f"growing from {len(s.members)} to {len(members)} of {wanted} workers, because there is room for them; "
-        "training continues from its checkpoint"
-    )
+    fact = f"growing from {len(s.members)} to {len(members)} of {wanted} workers, because there is room for them"
+    cause = Cause(Reason.SCALED_UP, fact, "training continues from its checkpoint")
     kept = {pod.uid for pod in ready}
     worker = s.status.role(Role.WORKER).model_copy(
         update={"finished": "", "members": indexes.format(members), "ranks": ""}
     )
-    status = reported(
-        s,
-        Phase.RESTARTING,
-        "ScaledUp",
-        message,
-        **{**next_attempt(s), "worker": worker, "lastResizeTime": times.format(s.now)},
-    )
+    changes = {**next_attempt(s), "worker": worker, "lastResizeTime": times.format(s.now)}
+    status = reported(s, Phase.RESTARTING, cause, **changes)
     deletes = _delete([pod for pod in s.world.pods if pod.uid not in kept], "the job grows")
-    return Plan(status, (*deletes, RecordEvent("ScaledUp", message)))
+    return Plan(status, (*deletes, RecordEvent(cause.reason, cause.message)))

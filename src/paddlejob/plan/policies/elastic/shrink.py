@@ -6,9 +6,11 @@ a quota does not admit. It is recorded in the status before anything is deleted.
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Role, Slot
 from paddlejob.plan import indexes, names, times
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.report import reported
 from paddlejob.plan.size import fewest_workers, is_resizable
@@ -26,23 +28,21 @@ def shrink_to_fit(s: Snapshot) -> Plan | None:
     placed = {pod.index for pod in _placed_workers(s)}
     left_out = [pod for pod in s.current.values() if pod.role is Role.WORKER and pod.index not in placed]
     wanted = s.job.spec.roles[Role.WORKER].replicas
-    message = f"training starts with {len(placed)} of {wanted} workers, and grows when there is room: {_why(s)}"
+    fact = f"training starts with {len(placed)} of {wanted} workers, and grows when there is room: {_why(s)}"
+    cause = Cause(Reason.SCALED_DOWN, fact)
     worker = s.status.role(Role.WORKER).model_copy(update={"members": indexes.format(placed)})
-    status = reported(
-        s, s.waiting_phase, "ScaledDown", message, worker=worker, lastResizeTime=times.format(s.now), replacements=""
-    )
+    changes = {"worker": worker, "lastResizeTime": times.format(s.now), "replacements": ""}
+    status = reported(s, s.waiting_phase, cause, **changes)
     deletes = [Delete(Kind.POD, pod.name, pod.uid, "it does not fit") for pod in left_out if not pod.deleting]
-    return Plan(status, (*deletes, RecordEvent("ScaledDown", message, warning=True)))
+    return Plan(status, (*deletes, RecordEvent(cause.reason, cause.message, warning=True)))
 
 
 def shrinks_at(s: Snapshot) -> float | None:
     """When the job goes on with the workers that fit; None if all fit, too few do, or one may still fit."""
     if not is_resizable(s.job) or s.published or s.stale or len(s.members) <= fewest_workers(s.job):
         return None
-    if not s.records_members:
-        return None
     placed = _placed_workers(s)
-    enough = fewest_workers(s.job) <= len(placed) < len(s.members) and all(pod.rank_published for pod in placed)
+    enough = fewest_workers(s.job) <= len(placed) < len(s.members)
     if not enough or not _others_cannot_start(s, {(pod.role, pod.index) for pod in placed}):
         return None
     last_placed = max(max(pod.scheduling_since, pod.created) for pod in placed)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paddlejob.api.types import FailureAction, Role, Slot
-from paddlejob.plan import times
+from paddlejob.delays import exponential_delay
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.diagnosis import causes, failure_rules
-from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.policies.startup.startup_deadline import REASON as OVERDUE
-from paddlejob.plan.policies.startup.startup_deadline import starts_until
-from paddlejob.plan.restarts.replace import times_replaced
+from paddlejob.plan.policies.startup.startup_deadline import missed_deadline, starts_until
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import Pod, PodPhase
 
@@ -46,11 +44,7 @@ def _loss(s: Snapshot, slot: Slot, pod: Pod) -> Loss | None:
     deadline = starts_until(s, pod)
     if deadline is None or s.now < deadline:
         return None
-    message = (
-        f"{pod.name} did not start on node {pod.node} in {s.job.spec.startup_deadline} s; check its image, its volumes "
-        "and its node, or raise startupDeadlineSeconds"
-    )
-    return Loss(slot, pod, Cause(OVERDUE, message), TIMEOUTS)
+    return Loss(slot, pod, missed_deadline(s, [pod]), TIMEOUTS)
 
 
 def _by_policy(s: Snapshot, loss: Loss) -> Loss:
@@ -74,6 +68,6 @@ def due(s: Snapshot, loss: Loss) -> float:
     The delay needs no record: the pod that ended stays until it is replaced.
     """
     pod = loss.pod
-    if pod is None or pod.deleting or not pod.ended or not times_replaced(s, pod):
+    if pod is None or pod.deleting or not pod.ended or not pod.replacement:
         return s.now
-    return pod.created + times.exponential_delay(times_replaced(s, pod) + 1, FIRST_DELAY, LONGEST_DELAY)
+    return pod.created + exponential_delay(pod.replacement + 1, FIRST_DELAY, LONGEST_DELAY)

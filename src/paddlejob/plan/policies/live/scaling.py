@@ -6,11 +6,12 @@ is not taken for that of a worker which is added again while the old pod still e
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Phase, Role, Slot
 from paddlejob.plan.actions import Delete, Kind, Plan, RecordEvent
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.report import reported
-from paddlejob.plan.restarts import replacements
-from paddlejob.plan.restarts.replace import times_replaced
+from paddlejob.plan.restarts import replacement_counts
 from paddlejob.plan.snapshot import Snapshot
 
 
@@ -21,12 +22,11 @@ def scale_live(s: Snapshot) -> Plan | None:
     added: list[Slot] = [(Role.WORKER, index) for index in range(before, wanted) if index not in s.succeeded_workers]
     removed = [s.current[slot] for index in range(wanted, before) if (slot := (Role.WORKER, index)) in s.current]
     counts = {slot: s.replaced.get(slot, 0) for slot in added} | s.replaced
-    counts |= {(pod.role, pod.index): times_replaced(s, pod) + 1 for pod in removed}
+    counts |= {(pod.role, pod.index): pod.replacement + 1 for pod in removed}
     joining = {slot for slot in s.joining if slot in s.slots} | set(added)
-    reason, verb = ("WorkersAdded", "to join") if wanted > before else ("WorkersRemoved", "to leave")
-    message = f"scaled from {before} to {wanted} workers: {abs(wanted - before)} {verb}, the others keep training"
-    status = reported(
-        s, s.status.phase or Phase.STARTING, reason, message, replacements=replacements.format(counts, joining)
-    )
+    reason, verb = (Reason.WORKERS_ADDED, "join") if wanted > before else (Reason.WORKERS_REMOVED, "leave")
+    message = f"scaled from {before} to {wanted} workers: {abs(wanted - before)} to {verb}, the others keep training"
+    formatted = replacement_counts.format(counts, joining)
+    status = reported(s, s.status.phase or Phase.STARTING, Cause(reason, message), replacements=formatted)
     deletes = [Delete(Kind.POD, pod.name, pod.uid, "its replica is no longer wanted") for pod in removed]
     return Plan(status, (*deletes, RecordEvent(reason, message)), s.now)

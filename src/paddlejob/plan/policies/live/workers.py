@@ -7,15 +7,18 @@ policies that rebuild the job.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Role
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.diagnosis.causes import Cause
 from paddlejob.plan.finish import fail
 from paddlejob.plan.policies.live.joining import keep_joining
 from paddlejob.plan.policies.live.losses import FAILURES, TIMEOUTS, Loss, due, losses
-from paddlejob.plan.policies.live.replacement import replace_workers
 from paddlejob.plan.policies.live.scaling import scale_live
-from paddlejob.plan.restarts import backoff, replacements
+from paddlejob.plan.policies.live.worker_replacement import replace_workers
+from paddlejob.plan.policies.startup.startup_deadline import is_late
+from paddlejob.plan.restarts import backoff, replacement_counts
 from paddlejob.plan.snapshot import Snapshot
 
 FIRST = (Role.WORKER, 0)
@@ -37,12 +40,14 @@ def _still_needed(s: Snapshot) -> str:
     joining = s.joining - s.current.keys()
     known = {*s.slots, *((pod.role, pod.index) for pod in s.world.pods)}
     counts = {slot: n for slot, n in s.replaced.items() if slot in joining or (n and slot in known)}
-    return replacements.format(counts, joining)
+    return replacement_counts.format(counts, joining)
 
 
 def _servers_live(s: Snapshot) -> bool:
     servers = [s.current.get(slot) for slot in s.slots if slot[0] is Role.PS]
-    return all(pod and not pod.ended and not pod.deleting and not pod.disrupted for pod in servers)
+    return all(
+        pod and not pod.ended and not pod.deleting and not pod.disrupted and not is_late(s, pod) for pod in servers
+    )
 
 
 def _parameters_pushed(s: Snapshot) -> bool:
@@ -67,7 +72,8 @@ def _fail(s: Snapshot, found: list[Loss]) -> Plan | None:
     if not failures or count <= limit:
         return None
     often = f"{count} times" if count > 1 else "once"
-    return fail(s, Cause("BackoffLimitExceeded", f"failed {often}, backoffLimit is {limit}: {failures[0].message}"))
+    ended = replace(failures[0], reason=Reason.BACKOFF_LIMIT_EXCEEDED)
+    return fail(s, ended.adding(f"failed {often}, backoffLimit is {limit}"))
 
 
 def _counted(s: Snapshot, failures: int) -> int:

@@ -6,12 +6,14 @@ nodes. A Workload that no longer describes the job is replaced once the pods are
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason, is_routine
 from paddlejob.api.types import Phase
 from paddlejob.plan import names
 from paddlejob.plan.actions import Action, Create, Delete, Kind, Plan, RecordEvent, UpdateWorkload
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.diagnosis import rejections
 from paddlejob.plan.finish import leave_gang
-from paddlejob.plan.objects.workload import workload_manifest
+from paddlejob.plan.manifests.workload import workload_manifest
 from paddlejob.plan.policies.queue import messages
 from paddlejob.plan.quota import describes
 from paddlejob.plan.report import reported
@@ -20,6 +22,7 @@ from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.workload import EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, REQUEUED, Condition, Workload
 
 LOOK_AGAIN = 30.0
+"""Seconds: nothing announces that Kueue was installed, or that a class or a flavor can be read."""
 REQUEUED_AT_ONCE = ("Preempted", "NodeFailures")
 """Kueue itself decides when a Workload that was evicted for another reason is queued again."""
 
@@ -29,12 +32,11 @@ def wait_for_quota(s: Snapshot) -> Plan | None:
     if queueing is None or not s.held:
         return _wait_for_flavors(s)
     if not queueing.version:
-        return _hold(s, "KueueMissing", messages.kueue_missing(s))
+        return _hold(s, messages.kueue_missing(s), wake_at=s.now + LOOK_AGAIN)
     workload = queueing.workload
     if workload is None:
         return _enqueue(s)
-    reason, message = messages.why_held(s, workload)
-    return _hold(s, reason, message, *([] if s.world.pods else _without_pods(s, workload)))
+    return _hold(s, messages.why_held(s, workload), *([] if s.world.pods else _without_pods(s, workload)))
 
 
 def _wait_for_flavors(s: Snapshot) -> Plan | None:
@@ -42,7 +44,7 @@ def _wait_for_flavors(s: Snapshot) -> Plan | None:
     queueing = s.world.queueing
     if queueing is None or not queueing.error or not s.status.queue or not s.missing or s.status.finished:
         return None
-    status = reported(s, s.waiting_phase, "FlavorUnreadable", queueing.error)
+    status = reported(s, s.waiting_phase, Cause(Reason.FLAVOR_UNREADABLE, queueing.error))
     return Plan(status, (), s.now + LOOK_AGAIN)
 
 
@@ -50,14 +52,15 @@ def _enqueue(s: Snapshot) -> Plan:
     """Create the Workload, once no pod is left that has no quota."""
     assert s.world.queueing is not None
     if s.world.pods:
-        return _hold(s, "WorkloadDeleted", messages.workload_deleted(s))
+        return _hold(s, messages.workload_deleted(s))
     if s.world.queueing.error:
-        return _hold(s, "PriorityClassUnreadable", s.world.queueing.error)
+        cause = Cause(Reason.PRIORITY_CLASS_UNREADABLE, s.world.queueing.error)
+        return _hold(s, cause, wake_at=s.now + LOOK_AGAIN)
     name = names.workload(s.job)
     rejection = s.world.rejection_of(name)
-    reason, message = rejections.describe(rejection) if rejection else ("Queued", messages.enqueued(s))
+    cause = rejections.describe(rejection) if rejection else Cause(Reason.QUEUED, messages.waiting(s))
     manifest = workload_manifest(s.job, s.world.queueing.version, s.world.queueing.priority)
-    return _hold(s, reason, message, Create(Kind.WORKLOAD, name, manifest))
+    return _hold(s, cause, Create(Kind.WORKLOAD, name, manifest))
 
 
 def _without_pods(s: Snapshot, workload: Workload) -> list[Action]:
@@ -83,17 +86,15 @@ def _release(workload: Workload) -> UpdateWorkload:
     return UpdateWorkload(workload, conditions, reclaimable={}, release=True)
 
 
-def _hold(s: Snapshot, reason: str, message: str, *actions: Action) -> Plan:
+def _hold(s: Snapshot, cause: Cause, *actions: Action, wake_at: float | None = None) -> Plan:
     """Wait without pods. A job that was started is suspended until it is admitted again."""
-    known = s.status.reason == reason
-    events = () if known else (RecordEvent(reason, message, warning=reason not in messages.ROUTINE),)
+    known = s.status.reason == cause.reason
+    events = () if known else (RecordEvent(cause.reason, cause.message, warning=not is_routine(cause.reason)),)
     if s.status.attempt == 0 and not s.world.pods:
-        status = reported(s, Phase.PENDING, reason, message)
+        status = reported(s, Phase.PENDING, cause)
     elif s.status.phase is Phase.SUSPENDED:
-        status = reported(s, Phase.SUSPENDED, reason, message)
+        status = reported(s, Phase.SUSPENDED, cause)
     else:
-        status = reported(s, Phase.SUSPENDED, reason, message, **pause(s))
+        status = reported(s, Phase.SUSPENDED, cause, **pause(s))
     deletes = delete_pods(s, "the job has no quota")
-    # Nothing announces that Kueue was installed, or that a class can be read.
-    wake_at = s.now + LOOK_AGAIN if reason in messages.UNANNOUNCED else None
     return Plan(status, (*deletes, *leave_gang(s), *actions, *events), wake_at)

@@ -36,11 +36,16 @@ def _finish(s: Snapshot, workload: Workload, status: Status) -> list[Action]:
 def _report(s: Snapshot, workload: Workload, status: Status) -> list[Action]:
     ready = _pods_ready(workload, running=status.phase is Phase.RUNNING)
     changed = ready is not None and ready != workload.conditions.get(PODS_READY)
-    done = {Role.WORKER.value: len(s.succeeded_workers)} if s.succeeded_workers else {}
+    done = {Role.WORKER.value: count} if (count := len(s.succeeded_workers - _using_quota(s))) else {}
     reclaimed = done if _has_grown(done, workload) and status.attempt == s.status.attempt else None
     if not changed and reclaimed is None:
         return []
     return [UpdateWorkload(workload, (ready,) if ready and changed else (), reclaimed)]
+
+
+def _using_quota(s: Snapshot) -> set[int]:
+    """Workers that have succeeded and whose sidecars still run."""
+    return {pod.index for (role, _), pod in s.current.items() if role is Role.WORKER and pod.has_sidecars_left}
 
 
 def _pods_ready(workload: Workload, *, running: bool) -> Condition | None:

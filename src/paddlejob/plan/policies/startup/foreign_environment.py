@@ -5,9 +5,11 @@ Whatever it computes is wrong, even if it succeeds. The next attempt waits for a
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.plan import names
 from paddlejob.plan.actions import Plan
-from paddlejob.plan.diagnosis.causes import Cause
+from paddlejob.plan.cause import Cause
+from paddlejob.plan.restarts import backoff
 from paddlejob.plan.restarts.rebuild import restart
 from paddlejob.plan.snapshot import Snapshot
 from paddlejob.plan.world import PodPhase
@@ -20,10 +22,8 @@ def rebuild_foreign(s: Snapshot) -> Plan | None:
     begun = [pod for pod in s.current.values() if pod.phase in (PodPhase.RUNNING, PodPhase.SUCCEEDED)]
     if not begun:
         return None
-    message = (
-        f"pod {begun[0].name} read its environment from a ConfigMap {names.environment(s.job, s.status.attempt)} that "
-        "is not the job's; delete that ConfigMap"
-    )
-    count = s.status.disruptions + 1
-    cause = Cause("EnvironmentTaken", message)
-    return restart(s, cause, because="foreign environment", disruptions=count)
+    taken = names.environment(s.job, s.status.attempt)
+    fact = f"pod {begun[0].name} read its environment from a ConfigMap {taken} that is not the job's"
+    cause = Cause(Reason.ENVIRONMENT_TAKEN, fact, "delete that ConfigMap")
+    delay, count = backoff.delay(s), s.status.disruptions + 1
+    return restart(s, cause, delay, because="foreign environment", disruptions=count)

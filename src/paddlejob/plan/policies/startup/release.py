@@ -8,10 +8,11 @@ domains that were not tried.
 
 from __future__ import annotations
 
+from paddlejob.api.reasons import Reason
 from paddlejob.plan.actions import Plan
+from paddlejob.plan.cause import Cause
 from paddlejob.plan.diagnosis import rejections
-from paddlejob.plan.diagnosis.causes import Cause
-from paddlejob.plan.diagnosis.reasons import in_one_domain
+from paddlejob.plan.diagnosis.waiting import in_one_domain
 from paddlejob.plan.restarts.jitter import jitter
 from paddlejob.plan.restarts.rebuild import rebuild
 from paddlejob.plan.snapshot import Snapshot
@@ -21,34 +22,35 @@ MOST_DOMAINS = 16
 """Domains that are remembered; with more, the oldest is forgotten."""
 
 
-def release_half_created(s: Snapshot) -> Plan | None:
+def release_partially_created(s: Snapshot) -> Plan | None:
     """Its pods use up a quota that is too small for the rest of them."""
     rejected = [one for one in s.world.rejections if rejections.is_over_quota(one)]
-    if not rejected or not s.missing or not _is_over(s, _half_created_since(s)):
+    freed = all(rejections.may_be_freed(one, s.status.attempt) for one in rejected)
+    if freed or not s.missing or not _is_over(s, _partially_created_since(s)):
         return None
-    message = (
+    fact = (
         f"the quota is too small for {len(s.missing)} of {len(s.slots)} pods; the {len(s.current)} that exist are "
-        "deleted for now so that other jobs can use their resources; delete other objects, raise the quota "
-        f"or request less: {rejected[0].message}"
+        "deleted for now so that other jobs can use their resources"
     )
-    delay = jitter(s.job, s.status.attempt, 15, 45)
-    return rebuild(s, Cause("HalfCreated", message), because="half created", delay=delay)
+    remedy = f"delete other objects, raise the quota or request less: {rejected[0].message}"
+    cause, delay = Cause(Reason.PARTIALLY_CREATED, fact, remedy), jitter(s.job, s.status.attempt, 15, 45)
+    return rebuild(s, cause, because="partially created", delay=delay)
 
 
-def release_half_scheduled(s: Snapshot) -> Plan | None:
+def release_partially_scheduled(s: Snapshot) -> Plan | None:
     """Its pods occupy nodes, and the rest of them fit on none."""
-    if not _is_over(s, _half_scheduled_since(s)):
+    if not _is_over(s, _partially_scheduled_since(s)):
         return None
     tried = _domain(s)
-    message = (
+    fact = (
         f"{len(s.unscheduled)} of {len(s.slots)} pods do not fit on any node{in_one_domain(s.job, tried)}; the "
-        f"{len(_scheduled(s))} that do are deleted for now so that other jobs can use their resources; free or add "
-        f"nodes, or lower the requests of the template: {s.unscheduled[0].message}"
+        f"{len(_scheduled(s))} that do are deleted for now so that other jobs can use their resources"
     )
+    remedy = f"free or add nodes, or lower the requests of the template: {s.unscheduled[0].message}"
     delay = jitter(s.job, s.status.attempt, 5, 30)
     avoided = tuple(one for one in s.status.avoidedDomains if one != tried) + ((tried,) if tried else ())
-    cause = Cause("HalfPlaced", message)
-    return rebuild(s, cause, because="half scheduled", delay=delay, avoidedDomains=avoided[-MOST_DOMAINS:])
+    cause = Cause(Reason.PARTIALLY_SCHEDULED, fact, remedy)
+    return rebuild(s, cause, because="partially scheduled", delay=delay, avoidedDomains=avoided[-MOST_DOMAINS:])
 
 
 def _domain(s: Snapshot) -> str:
@@ -56,23 +58,23 @@ def _domain(s: Snapshot) -> str:
     return next((found for pod in _scheduled(s) if (found := s.world.domains.get(pod.node))), "")
 
 
-def half_created_until(s: Snapshot) -> float | None:
+def partially_created_until(s: Snapshot) -> float | None:
     """When the pods that exist are deleted if the others stay rejected; None if that is past or never happens."""
-    return _if_to_come(s, _half_created_since(s))
+    return _if_to_come(s, _partially_created_since(s))
 
 
-def half_scheduled_until(s: Snapshot) -> float | None:
+def partially_scheduled_until(s: Snapshot) -> float | None:
     """When the pods that are scheduled are deleted if no other is; None if that is past or never happens."""
-    return _if_to_come(s, _half_scheduled_since(s))
+    return _if_to_come(s, _partially_scheduled_since(s))
 
 
-def _half_created_since(s: Snapshot) -> float | None:
+def _partially_created_since(s: Snapshot) -> float | None:
     if s.published or not s.current:
         return None
     return min(pod.created for pod in s.current.values())
 
 
-def _half_scheduled_since(s: Snapshot) -> float | None:
+def _partially_scheduled_since(s: Snapshot) -> float | None:
     """Each pod that is scheduled is progress: an autoscaler may bring one node after the other.
 
     While other pods are preempted for one of the job's, the job holds on: they would have been killed in vain.

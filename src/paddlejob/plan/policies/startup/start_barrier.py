@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paddlejob import contract
+from paddlejob.api.reasons import Reason
 from paddlejob.api.types import Phase, Role, RoleStatus
 from paddlejob.plan import indexes, names, ranks, times
 from paddlejob.plan.actions import Action, Create, Kind, Plan, RecordEvent, Wake
-from paddlejob.plan.diagnosis import reasons, rejections
-from paddlejob.plan.objects import environment, network
-from paddlejob.plan.policies.startup.release import half_scheduled_until
+from paddlejob.plan.cause import Cause
+from paddlejob.plan.diagnosis import rejections
+from paddlejob.plan.diagnosis.waiting import why_waiting
+from paddlejob.plan.manifests import environment, network
+from paddlejob.plan.policies.startup.release import partially_scheduled_until
 from paddlejob.plan.policies.startup.startup_deadline import startup_deadline
 from paddlejob.plan.policies.training import WAKE_AGAIN, may_be_woken, watch_training
 from paddlejob.plan.report import reported
@@ -57,16 +60,17 @@ def _workers(s: Snapshot) -> list[int]:
     """The workers in the order of their ranks: as recorded, or by the nodes that they have now."""
     if not ranks.follow_nodes(s.job):
         return sorted(s.members)
-    if s.published:
+    if s.published or s.status.builtAttempt:
         return indexes.parse_order(s.status.role(Role.WORKER).ranks) or sorted(s.members)
     return ranks.in_order((pod for pod in s.current.values() if pod.role is Role.WORKER), s.world.domains)
 
 
 def _hold(s: Snapshot) -> Plan:
     pending = sum(pod.phase is PodPhase.PENDING for pod in s.current.values())
-    wake_at = times.earliest(half_scheduled_until(s), startup_deadline(s))
-    reason, message = reasons.waiting(s) or ("PodsNotReady", f"{pending} of {len(s.slots)} pods are not ready to start")
-    return Plan(reported(s, s.waiting_phase, reason, message), tuple(_ask_again(s)), wake_at)
+    wake_at = times.earliest(partially_scheduled_until(s), startup_deadline(s))
+    not_ready = f"{pending} of {len(s.slots)} pods are not ready to start"
+    cause = why_waiting(s) or Cause(Reason.PODS_NOT_READY, not_ready)
+    return Plan(reported(s, s.waiting_phase, cause), tuple(_ask_again(s)), wake_at)
 
 
 def _ask_again(s: Snapshot) -> list[Action]:
@@ -81,32 +85,32 @@ def _ask_again(s: Snapshot) -> list[Action]:
 
 def _restore(s: Snapshot, pods: list[Pod]) -> Plan:
     """Someone deleted the environment of a job that trains: pods that run do not need it, so the job still runs."""
-    name, variables = names.environment(s.job, s.status.attempt), _variables(s, pods)
+    name, data = names.environment(s.job, s.status.attempt), variables(s, pods)
     decided, rejection = watch_training(s), s.world.rejection_of(name)
     if rejection and any(pod.phase is PodPhase.WAITING for pod in pods):
-        decided = replace(decided, status=reported(s, Phase.RUNNING, *rejections.describe(rejection)))
-    create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, s.status.attempt, variables))
+        decided = replace(decided, status=reported(s, Phase.RUNNING, rejections.describe(rejection)))
+    create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, s.status.attempt, data))
     return replace(decided, actions=(create, *decided.actions))
 
 
-def _variables(s: Snapshot, pods: list[Pod]) -> dict[str, str]:
+def variables(s: Snapshot, pods: list[Pod]) -> dict[str, str]:
     hosts = {(pod.role, pod.index): network.host_of(s.job, pod) for pod in pods}
-    return environment.of_attempt(s.job, s.status.attempt, hosts, _workers(s))
+    return environment.of_attempt(s.job, s.status.attempt, hosts, _workers(s), s.status.builtAttempt)
 
 
 def _publish(s: Snapshot, pods: list[Pod]) -> Plan:
     attempt = s.status.attempt
-    variables = _variables(s, pods)
+    data = variables(s, pods)
     name = names.environment(s.job, attempt)
     rejection = s.world.rejection_of(name)
-    reason, message = rejections.describe(rejection) if rejection else ("Starting", "all pods are ready; starting")
+    starting = Cause(Reason.STARTING, "all pods are ready; starting")
     published = {"publishedAttempt": attempt, "nextRestartTime": "", "avoidedDomains": (), **_members(s)}
-    status = reported(s, Phase.STARTING, reason, message, **published)
-    create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, variables))
+    status = reported(s, Phase.STARTING, rejections.describe(rejection) if rejection else starting, **published)
+    create = Create(Kind.ENVIRONMENT, name, environment.config_map(s.job, attempt, data))
     # A rejected environment is created again when that is due; before that, no pod can start.
     can_start = rejection is None or rejections.is_due(rejection, s.world, s.now)
     wakes = [Wake(pod, 1, s.now) for pod in pods if can_start and may_be_woken(pod, s.now)]
-    return Plan(status, (create, *wakes, *_warn_ipv6(variables)), s.now + WAKE_AGAIN)
+    return Plan(status, (create, *wakes, *_warn_ipv6(data)), s.now + WAKE_AGAIN)
 
 
 def _warn_ipv6(variables: dict[str, str]) -> list[Action]:

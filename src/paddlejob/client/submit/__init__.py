@@ -1,1 +1,0 @@
-"""Reading, validating and applying the objects that `pdj submit` sends to the API server."""

@@ -1,1 +1,0 @@
-"""The machine or cluster that a command talks to, behind one `Target` protocol."""

@@ -1,0 +1,1 @@
+"""Jobs on a cluster, read with the rights of a kubeconfig."""

@@ -1,1 +1,0 @@
-"""The jobs of this machine, read from the files of the embedded engine."""
