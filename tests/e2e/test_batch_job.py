@@ -19,9 +19,12 @@ MFS = Path("/home/work/mfs")
 
 @pytest.fixture
 def shared(images: Cluster, tmp_path: Path) -> Iterator[Path]:
-    """One directory mounted at /home/work/mfs on every node, like a network file system."""
+    """One directory mounted at /home/work/mfs on every node, like a network file system.
+
+    The empty mount point stays: removing it would unmount it in every other mount namespace, and the tests of the
+    embedded engine, which run side by side, mount there too.
+    """
     tmp_path.chmod(0o777)
-    made = [path for path in (MFS, *MFS.parents) if not path.exists()]
     MFS.mkdir(parents=True, exist_ok=True)
     for node in images.nodes:
         node.run("mount", "--bind", str(tmp_path), str(MFS))
@@ -31,8 +34,6 @@ def shared(images: Cluster, tmp_path: Path) -> Iterator[Path]:
     images.kubectl("delete", "-f", str(FILES / "role.yaml"), check=False)
     for node in images.nodes:
         node.run("umount", "--lazy", str(MFS))
-    for path in made:
-        path.rmdir()
 
 
 @pytest.fixture

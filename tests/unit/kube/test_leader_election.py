@@ -58,7 +58,7 @@ class LeaseServer:
         self._write({"metadata": metadata, "spec": {"holderIdentity": identity, **spec}})
 
     async def has_been_read(self) -> None:
-        """The lease as it is now reached a candidate: with the second request from here on, it has seen the first's answer."""
+        """The lease as it is now reached a candidate, which asks again once it has read the first answer."""
         seen = self.requests
         await until(lambda: self.requests >= seen + 2)
 
